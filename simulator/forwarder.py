@@ -315,7 +315,7 @@ class Forwarder:
         if frame.down:
             if self._awaiting:
                 self._awaiting = self._awaiting[0], self._kernel.now + POLL_WINDOW_US
-            self._polls_left = self._slots.rounds.asks if self._slots else 0
+            self._polls_left = self._slots.rounds.poll_every if self._slots else 0
             return self._route_down(frame)
         if self.orphaned and frame.receiver == BROADCAST:
             return False  # an orphan has no way up to offer
@@ -401,7 +401,7 @@ class Forwarder:
     def _expect_reply(self, child: int) -> None:
         """A child has taken a frame: listen to it in the rounds in which it polls."""
         if self._slots:
-            self._listens_left[child] = self._slots.rounds.asks
+            self._listens_left[child] = self._slots.rounds.poll_every
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
         if self.on and not self._hung:

@@ -64,7 +64,7 @@ class _Collected:
         return next(each.tick_ms for each in self.configs.values()) * MS
 
     def finished(self, joules: Mapping[int, float]) -> Measurement:
-        sampled = {extent: ExtentReadings.together(parts) for extent, parts in self.sampled.items()}
+        sampled = {extent: ExtentReadings.concatenate(parts) for extent, parts in self.sampled.items()}
         due_until = self.rounds.stop * self.round_us // self.tick_us - self._longest_wait()
         covered = {}
         for extent, each in sampled.items():

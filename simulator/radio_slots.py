@@ -42,7 +42,7 @@ class RadioSlots:
 
     def polls(self, number: int) -> bool:
         """Whether it is the mote's turn to poll its parent in the round of that number."""
-        return self.rounds.asks > 0 and number % self.rounds.asks == self.turn
+        return self.rounds.poll_every > 0 and number % self.rounds.poll_every == self.turn
 
     def children_poll(self, number: int) -> bool:
         return self.polls(number - 1)
@@ -65,7 +65,7 @@ def make_radio_slots(orders: MoteAssignment) -> RadioSlots | None:
         first=duty.first,
         again_us=duty.repeat_ms * MS,
         rounds=duty.rounds,
-        turn=duty.turn,
+        turn=duty.poll_phase,
     )
 
 

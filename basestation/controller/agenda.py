@@ -83,7 +83,7 @@ def _has_tree_of(agenda: Agenda, world: World) -> bool:
 def _received_by(world: World, agenda: Agenda, now: int) -> int:
     """The tick at which all motes have received what is sent to them from now on under an agenda."""
     hops = max(map(world.tree.depth, world.tree.parent))
-    return now + (agenda.rounds.asks + ROUNDS_PER_HOP * hops + ROUNDS_FOR_FRAMES) * agenda.period
+    return now + (agenda.rounds.poll_every + ROUNDS_PER_HOP * hops + ROUNDS_FOR_FRAMES) * agenda.period
 
 
 def round_ticks(world: World) -> int:

@@ -74,7 +74,7 @@ def describe_forecast(placed: "NetworkPlan", deployment: Deployment) -> Json:
         "statistics": str(placed.problem.statistics),
         "round_ms": placed.agenda.period_ms,
         "slots_each": placed.agenda.rounds.every,
-        "turns_each": placed.agenda.rounds.asks,
+        "turns_each": placed.agenda.rounds.poll_every,
         "delivered_ms": placed.agenda.latest_ms,
         "levels": [
             {"level": n, "messages": level.attempts / hours, "bytes": level.bytes / hours}

@@ -67,7 +67,7 @@ def _observe_readings(batches: Sequence[Batch], filtered: Sequence[Batch], exten
         ExtentReadings(batch.site, batch.tick, {name: ValueColumn.constant(None, len(batch)) for name in names})
         for batch in filtered
     ]
-    return ExtentReadings.together([*delivered, *blank])
+    return ExtentReadings.concatenate([*delivered, *blank])
 
 
 def _observe_partials(batch: PartialBatch) -> FoldStatistics | None:

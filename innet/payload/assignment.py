@@ -43,7 +43,7 @@ class RadioSchedule:
 
     Rounds follow each other from tick 0 on; before the `first` of them the mote goes on as it did. In a round slots come
     again after each `again_ms` for who has said in them that there is more; never where that is 0. Slots are in the `rounds`
-    in which something is due, and it is its turn to ask in those whose number is `turn` more than a multiple of `rounds.asks`.
+    in which something is due, and it is its turn to ask in those whose number is `turn` more than a multiple of `rounds.poll_every`.
     """
 
     period_ms: int
@@ -51,12 +51,12 @@ class RadioSchedule:
     first: int = 0
     repeat_ms: int = 0
     rounds: RoundPattern = EVERY_ROUND
-    turn: int = 0
+    poll_phase: int = 0
 
     @classmethod
     def of(cls, agenda: Agenda, site: int) -> "RadioSchedule":
         slots = tuple(slot for slot in agenda.sites[site].slots if slot.activity in RADIO_ACTIVITIES.values())
-        return cls(agenda.period_ms, slots, agenda.first, agenda.repeat_ms, agenda.rounds, agenda.turn(site))
+        return cls(agenda.period_ms, slots, agenda.first, agenda.repeat_ms, agenda.rounds, agenda.poll_phase(site))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,12 @@ def _encode_duty(radio_schedule: RadioSchedule) -> bytes:
     slots = (
         SLOT.pack(numbers[s.activity], s.start_ms, s.length_ms, s.peer or COORDINATOR) for s in radio_schedule.slots
     )
-    turns = radio_schedule.rounds.every, radio_schedule.rounds.phase, radio_schedule.rounds.asks, radio_schedule.turn
+    turns = (
+        radio_schedule.rounds.every,
+        radio_schedule.rounds.phase,
+        radio_schedule.rounds.poll_every,
+        radio_schedule.poll_phase,
+    )
     return ROUNDS.pack(radio_schedule.period_ms, radio_schedule.first, radio_schedule.repeat_ms, *turns) + b"".join(
         slots
     )
@@ -163,8 +168,8 @@ def annotate_assignment(orders: MoteAssignment) -> Iterator[tuple[int, str]]:
         yield 4, f"again after each {orders.radio_schedule.repeat_ms} ms"
         yield 4, f"slots in one of {orders.radio_schedule.rounds.every} rounds"
         yield 4, f"the first is round {orders.radio_schedule.rounds.phase}"
-        yield 1, f"asks in one of {orders.radio_schedule.rounds.asks} rounds"
-        yield 1, f"the first is round {orders.radio_schedule.turn}"
+        yield 1, f"asks in one of {orders.radio_schedule.rounds.poll_every} rounds"
+        yield 1, f"the first is round {orders.radio_schedule.poll_phase}"
         for slot in orders.radio_schedule.slots:
             yield 1, slot.activity.value
             yield 4, f"from {slot.start_ms} ms on"

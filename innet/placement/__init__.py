@@ -1,1 +1,1 @@
-"""Where each operator runs, and when each mote wakes for it."""
+"""Placement: which operators run on which motes, what they send, and the agenda of each mote."""

@@ -1,6 +1,6 @@
-"""Agenda: when each site senses, computes, receives, sends and sleeps, along the tree, so that children send before parents.
+"""Agenda: the TDMA schedule. When each site senses, computes, receives, sends and sleeps; children send before parents.
 
-Times are milliseconds from the beginning of a period; periods follow each other without a gap from tick 0 on.
+Times are milliseconds from the beginning of a round. Rounds follow each other without a gap, from tick 0 on.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,16 @@ from enum import Enum
 
 from innet.placement.round_pattern import EVERY_ROUND, RoundPattern
 
+# The limits of the encoding that motes receive.
 MAX_ROUND_MS, MAX_SLOT_MS = 0xFFFF_FFFF, 0xFFFF
 MAX_FIRST_ROUND = 0xFFFF_FFFF
 MAX_AGENDA_SLOTS = 320
-"""What motes are told of an agenda has room for: lengths, the number of its first round, a mote's own slot and its children's."""
+"""Slots of one mote: its own and those of its children."""
 
 
 class Activity(Enum):
+    """The activity of a mote in a slot."""
+
     SENSE = "sense"
     COMPUTE = "compute"
     RECEIVE = "receive"
@@ -24,7 +27,7 @@ class Activity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """`peer` is the child that is listened to, or the parent that is sent to. What no slot covers is sleep."""
+    """A span of time in a round. `peer` is the child to receive from, or the parent to send to. Between slots a mote sleeps."""
 
     start_ms: int
     length_ms: int
@@ -33,34 +36,37 @@ class Slot:
 
     @property
     def end_ms(self) -> int:
+        """The end, from the beginning of the round."""
         return self.start_ms + self.length_ms
 
 
 @dataclass(frozen=True, slots=True)
 class SiteAgenda:
-    """One site's slots in the order of time; none overlap."""
+    """The slots of one site, in order of time; they do not overlap."""
 
     site: int
     parent: int
     slots: tuple[Slot, ...]
 
     def of(self, activity: Activity) -> tuple[Slot, ...]:
+        """Return the slots of one activity."""
         return tuple(slot for slot in self.slots if slot.activity is activity)
 
     @property
     def awake_ms(self) -> int:
+        """Milliseconds in all slots of a round."""
         return sum(slot.length_ms for slot in self.slots)
 
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """`period` in ticks: what is sampled within one goes out together, at its end.
+    """The agenda of a network, from the round number `first` on.
 
-    It holds from the round of number `first` on, which is a while after motes are told of it: those that sleep by another one
-    change to it in the same moment. `rounds` says in which of them there are slots.
+    Samples of a round are sent together at its end. `first` lies in the future when motes receive the agenda, so that all
+    change to it in the same round. `rounds` says in which rounds there are slots.
     """
 
-    period: int
+    period: int  # ticks in a round
     tick_ms: int
     sites: Mapping[int, SiteAgenda]
     first: int = 0
@@ -68,29 +74,32 @@ class Agenda:
 
     @property
     def begin(self) -> int:
-        """The tick from which on it holds."""
+        """The first tick of the agenda."""
         return self.first * self.period
 
     @property
     def period_ms(self) -> int:
+        """Milliseconds in a round."""
         return self.period * self.tick_ms
 
-    def turn(self, site: int) -> int:
-        """The number of the first round in which it is a site's turn to ask."""
+    def poll_phase(self, site: int) -> int:
+        """Return the first round in which a site polls its parent."""
         hops = 0
         while site in self.sites:
             site, hops = self.sites[site].parent, hops + 1
-        return self.rounds.turn(hops)
+        return self.rounds.poll_phase(hops)
 
     @property
     def repeat_ms(self) -> int:
-        """So long after the slots on the air the same ones may come again, as often as the round has time for it: all of the
-        first ones are over then, and what is sampled in the round is sampled. 0 where nobody sends."""
+        """Milliseconds after which the slots on the air may repeat in the same round; 0 if no mote sends.
+
+        All first slots, and all sampling of the round, have ended by then.
+        """
         ends = [slot.end_ms for site in self.sites.values() for slot in site.slots]
         begins = [slot.start_ms for site in self.sites.values() for slot in site.of(Activity.SEND)]
         return max(ends) - min(begins) if begins else 0
 
     @property
     def latest_ms(self) -> int:
-        """How long after the first sample of a period the last frame of it has arrived."""
+        """Milliseconds from the first sample of a round to the arrival of its last frame."""
         return max((slot.end_ms for site in self.sites.values() for slot in site.of(Activity.SEND)), default=0)

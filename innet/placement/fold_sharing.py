@@ -1,14 +1,17 @@
-"""Folds: which of them are one, where one keeps what another asks for, and what frames call them."""
+"""Fold sharing: folds of several queries that merge into one, folds that contain the states of another, and fold numbers."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
+from innet.operators import MoteOperator
 from innet.operators.fold import Fold
 from innet.operators.mote_expression import MoteExpression
+from innet.operators.slices import SlicePattern
 
 SUMS = ("COUNT", "SUM", "VARIANCE")
-"""Each holds what those before it hold."""
+"""The state of each contains the states of those before it."""
 FOLD_NUMBERS = range(1, 256)
+"""The numbers of folds in frames."""
 
 
 def merge_folds(folds: Iterable[Fold], fits: Callable[[Fold], bool] = lambda fold: True) -> tuple[Fold, ...]:
@@ -35,33 +38,31 @@ def _united(a: Fold, b: Fold) -> Fold:
     return replace(a, states=tuple(states))
 
 
-def has_all_states(held: Fold, fold: Fold) -> bool:
-    """Whether one fold keeps all that another asks for."""
-    return sharing_key(held) == sharing_key(fold) and all(_fitting(held, state) for state in fold.states)
+def has_all_states(wider: Fold, fold: Fold) -> bool:
+    """Whether the states of `wider` contain all states of `fold`, over the same tuples, slices and groups."""
+    return sharing_key(wider) == sharing_key(fold) and all(_places(wider, state) for state in fold.states)
 
 
-def find_covering_fold(fold: Fold, folds: Iterable[Fold]) -> Fold:
-    """The first of some folds that keeps what a fold asks for."""
-    return next(held for held in folds if has_all_states(held, fold))
+def find_state(wider: Fold, state: tuple[str, MoteExpression]) -> int:
+    """Return the index of the state in `wider` that contains a state of another fold."""
+    return _places(wider, state)[0]
 
 
-def find_state(held: Fold, state: tuple[str, MoteExpression]) -> int:
-    """Where a fold keeps what is a state of its own in another, which asks for no more than it keeps."""
-    return _fitting(held, state)[0]
-
-
-def _fitting(held: Fold, state: tuple[str, MoteExpression]) -> list[int]:
+def _places(wider: Fold, state: tuple[str, MoteExpression]) -> list[int]:
     kind, value = state
-    kinds = [kind] if kind not in SUMS else SUMS[SUMS.index(kind) :]
-    return [place for place, (k, v) in enumerate(held.states) if v == value and k in kinds]
+    kinds = (kind,) if kind not in SUMS else SUMS[SUMS.index(kind) :]
+    return [place for place, (k, v) in enumerate(wider.states) if v == value and k in kinds]
 
 
-def sharing_key(fold: Fold) -> tuple:
-    """What folds have in common that take the same tuples into the same slices and groups."""
+def sharing_key(fold: Fold) -> tuple[MoteOperator, str, SlicePattern, tuple[MoteExpression, ...]]:
+    """Return the tuples, slices and groups of a fold; folds with equal keys can share partials."""
     return fold.child, fold.extent, fold.slices, fold.keys
 
 
 def free_numbers(last: int, used: Collection[int]) -> list[int]:
-    """Numbers that are free, from the one after `last` on: the longer one is not used, the fewer frames under way have it."""
+    """Return the fold numbers that are not in `used`, from the one after `last` on.
+
+    The number that was released longest ago comes first: the fewest frames on the way still have it.
+    """
     circle = [*FOLD_NUMBERS[last:], *FOLD_NUMBERS[:last]]
     return [number for number in circle if number not in used]

@@ -1,7 +1,7 @@
-"""Expected: what placed operators send and compute in a round, before anybody has measured it.
+"""Load model: what placed operators send and compute in a round, by statistics.
 
-A *round* is so many epochs of the network, at the end of which everything goes out. How often a condition holds, and how
-many groups there are, `innet.placement.statistics` says.
+A *round* is a number of epochs, at the end of which everything is sent. `innet.placement.statistics` estimates how often
+conditions are true and how many groups there are.
 """
 
 from collections import Counter
@@ -26,11 +26,11 @@ from innet.routing.tree import RoutingTree
 
 @dataclass(frozen=True, slots=True)
 class FrameSizes:
-    """The bits of frames, which are known further up: the bytes of whole frames of ours.
+    """The sizes of frames in bytes, header included; a package further up knows the encoding.
 
-    `readings(sampling, epochs, share, worst)` is one that tells of so many epochs and has a reading of that share of them,
-    `worst` if every value is as wide as can be, and `fit(sampling)` how many go into one; `partials(shape, whole, bare)` is one with so many partials, and
-    `partials_fit(shape)` how many go into one; `room` is the largest.
+    `readings(sampling, epochs, share, worst)` is a frame that covers so many epochs and has a reading in that share of them,
+    with the widest values if `worst`; `fit(sampling)` is the number of epochs in one frame. `partials(shape, whole, bare)` is
+    a frame with so many partials; `partials_fit(shape)` is the number in one frame. `room` is the largest frame.
     """
 
     readings: Callable[[Sampling, float, float, bool], float]
@@ -42,21 +42,23 @@ class FrameSizes:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """So many `epochs` of `interval` ticks."""
+    """A round of `epochs` epochs of `interval` ticks."""
 
     epochs: int
     interval: int
 
     @property
     def ticks(self) -> int:
+        """Ticks in a round."""
         return self.epochs * self.interval
 
 
 @dataclass(frozen=True, slots=True)
 class SendLoad:
-    """What one mote sends of its own accord in a round: frames and the bytes of each, on average and at worst.
+    """The frames that one mote originates in a round, for one operator or sampling.
 
-    `often` is the share of the rounds in which it sends any.
+    `frames` and `size` (bytes) are means. `send_share` is the share of the rounds in which it sends any. `max_frames` and
+    `max_size` are the worst case.
     """
 
     frames: float
@@ -67,17 +69,17 @@ class SendLoad:
 
 
 def bound_partials(placed: PlacedOperator, sites: int, slices: int) -> int:
-    """How many partials of so many slices there can be, whatever is measured, with readings of so many sites.
+    """Return the largest number of partials of `slices` slices with readings of `sites` sites.
 
-    Each is of one group at least, and has one reading at least; where there is room for all groups, none is in two.
+    A partial has one group and at least one reading. With room for all groups, no group is in two partials.
     """
     known = slices * bound_groups(placed, sites)
-    return known if placed.room >= known else slices * _readings_of_slice(placed.operator, sites)
+    return known if placed.room >= known else slices * _readings_of_slice(placed.fold, sites)
 
 
 def bound_groups(placed: PlacedOperator, sites: int) -> int:
-    """How many partials of one slice there can be where there is room for all of them."""
-    fold = placed.operator
+    """Return the largest number of partials of one slice, with room for all groups."""
+    fold = placed.fold
     bare = int(any(not is_about_site(term) for term in conditions(fold)))
     readings = _readings_of_slice(fold, sites)
     groups = sites if all(isinstance(key, SiteNumber) for key in fold.keys) and fold.keys else readings
@@ -85,13 +87,13 @@ def bound_groups(placed: PlacedOperator, sites: int) -> int:
 
 
 def _readings_of_slice(fold: Fold, sites: int) -> int:
-    """At most."""
+    """Return the largest number of readings of a slice."""
     return sites * fold.slices.max_ticks(fold.interval)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkLoads:
-    """What each mote sends of its own accord in a round: readings, which are passed on as they are, and partials, which end."""
+    """The frames that each mote originates in a round: readings, which are forwarded unchanged, and partials, which merge."""
 
     readings: Mapping[int, list[SendLoad]]
     partials: Mapping[int, list[SendLoad]]
@@ -99,27 +101,33 @@ class NetworkLoads:
     @classmethod
     def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: FrameSizes, round: Round,
            statistics: Statistics = GUESS) -> "NetworkLoads":  # fmt: skip
+        """Predict the loads of a placement; `schedules` is by site."""
         readings = predict_reading_loads(placement, schedules, sizes, round, statistics)
         return cls(readings, predict_partial_loads(placement, sizes, round, statistics))
 
     def traffic(self, tree: RoutingTree) -> list[HopTraffic]:
-        """Everything that rises in a round, hop by hop, while nothing is lost."""
+        """Return all upward traffic of a round, hop by hop, while nothing is lost."""
         found = []
-        passing_by: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
+        # By mote: the mean number of frames of each size that it forwards.
+        forwarded: dict[int, dict[float, float]] = {mote: {} for mote in (*tree.parent, *tree.roots)}
         for site in tree.leaves_first:
-            parent, passed = tree.parent[site], passing_by.pop(site)
-            own = Counter[float]()
+            parent, passed = tree.parent[site], forwarded.pop(site)
+            own: dict[float, float] = {}
             for load in self.readings.get(site, ()):
-                own[load.size] += load.frames
-            passing_by[parent] += passed + own
+                own[load.size] = own.get(load.size, 0.0) + load.frames
+            onward = forwarded[parent]
+            for size in passed | own:
+                frames = passed.get(size, 0.0) + own.get(size, 0.0)
+                if frames > 0:
+                    onward[size] = onward.get(size, 0.0) + frames
             for load in self.partials.get(site, ()):
-                own[load.size] += load.frames
+                own[load.size] = own.get(load.size, 0.0) + load.frames
             found += [HopTraffic(site, parent, frames, size) for size, frames in own.items()]
             found += [HopTraffic(site, parent, frames, size, True) for size, frames in passed.items()]
         return found
 
     def send_shares(self, tree: RoutingTree) -> dict[int, float]:
-        """By mote, the share of the rounds in which it has anything to send, its own or what others sent."""
+        """Return, by mote, the share of the rounds in which it has anything to send, of its own or forwarded."""
         silent = dict.fromkeys((*tree.parent, *tree.roots), 1.0)
         for site in tree.leaves_first:
             silent[site] *= prod(1 - load.send_share for load in self.readings.get(site, ()))
@@ -128,7 +136,7 @@ class NetworkLoads:
         return {site: 1 - silent[site] for site in tree.parent}
 
     def most_frames(self, tree: RoutingTree) -> dict[int, Counter[float]]:
-        """By mote, how many frames of which size it may have to hand over in a round: its own, and all that pass through."""
+        """Return, by mote, the number of frames per size that it may have to send in a round: its own, and all that it forwards."""
         most: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
         for site in tree.leaves_first:
             for load in self.readings.get(site, ()):
@@ -141,14 +149,14 @@ class NetworkLoads:
 
 def predict_reading_loads(placement: Placement, schedules: Mapping[int, Schedule], sizes: FrameSizes, round: Round,
                 statistics: Statistics = GUESS) -> dict[int, list[SendLoad]]:  # fmt: skip
-    """What each site sends as readings: what any of the operators wants, once."""
-    wanted: dict[tuple[int, str], list[Deliver]] = {}
+    """Return the readings that each site sends: every reading that any of its operators takes, once."""
+    deliveries: dict[tuple[int, str], list[Deliver]] = {}
     for placed in placement.placed:
         if isinstance(placed.operator, Deliver):
             for site in placed.sites:
-                wanted.setdefault((site, placed.operator.extent), []).append(placed.operator)
+                deliveries.setdefault((site, placed.operator.extent), []).append(placed.operator)
     found: dict[int, list[SendLoad]] = {}
-    for (site, extent), operators in wanted.items():
+    for (site, extent), operators in deliveries.items():
         if site in placement.tree.parent:
             sampling = next(s for s in schedules[site].samplings if s.extent == extent)
             share = statistics.wanted_share(operators, site, sampling.epochs.interval)
@@ -158,35 +166,35 @@ def predict_reading_loads(placement: Placement, schedules: Mapping[int, Schedule
 
 
 def _filters(operator: Deliver, sampling: Sampling) -> bool:
-    """Whether there may be readings that it does not want."""
-    often = sampling_interval(operator) > sampling.epochs.interval
-    return often or any(not is_about_site(term) for term in conditions(operator))
+    """Whether there may be readings that the operator does not take."""
+    is_coarser = sampling_interval(operator) > sampling.epochs.interval
+    return is_coarser or any(not is_about_site(term) for term in conditions(operator))
 
 
 def _readings(sampling: Sampling, share: float, filters: bool, sizes: FrameSizes, round: Round) -> SendLoad:
-    """Of a sampling of whose readings that share is wanted; if it `filters`, that may be any share."""
+    """Return the load of a sampling if the share `share` of its readings is sent; any share may occur if it `filters`."""
     epochs = round.ticks / sampling.epochs.interval
-    due, each = min(1.0, epochs), max(1.0, epochs)  # in which share of the rounds something is sampled, and how much
-    silent = (1 - share) ** each  # in which share of those nothing is wanted
-    # What was filtered waits for something to be sent, and at most for so many rounds.
+    due, each = min(1.0, epochs), max(1.0, epochs)  # the share of rounds with a sample, and the samples in one of those
+    silent = (1 - share) ** each  # the share of those rounds in which no reading is sent
+    # A report of filtered readings waits for a reading to be sent, up to `longest` rounds.
     fit = sizes.fit(sampling)
     longest = ceil(min(MAX_FILTER_REPORT_INTERVAL, fit) / each)
     chances = [silent ** (waits - 1) * (1.0 if waits == longest else 1 - silent) for waits in range(1, longest + 1)]
     waits = sum(chance * rounds for rounds, chance in enumerate(chances, 1))
     parts = sum(chance * ceil(rounds * each / fit) for rounds, chance in enumerate(chances, 1))
-    often = due / waits
+    send_share = due / waits
     size = sizes.readings(sampling, each * waits / parts, share, False)
-    held = each * longest if filters else ceil(each)  # what everybody may have to tell at once
-    most = ceil(held / fit)
-    told = ceil(held / most)
-    most_size = sizes.readings(sampling, told, min(1.0, ceil(each) / told), True)  # of what was held nothing was wanted
-    return SendLoad(parts * often, size, often, most, most_size)
+    held = each * longest if filters else ceil(each)  # epochs that a mote may have to report at once
+    max_frames = ceil(held / fit)
+    reported = ceil(held / max_frames)  # epochs in one frame; those held before this round had no reading to send
+    max_size = sizes.readings(sampling, reported, min(1.0, ceil(each) / reported), True)
+    return SendLoad(parts * send_share, size, send_share, max_frames, max_size)
 
 
 def predict_partial_loads(
     placement: Placement, sizes: FrameSizes, round: Round, statistics: Statistics = GUESS
 ) -> dict[int, list[SendLoad]]:
-    """What each site sends as partials: its own and those of everybody below it, merged."""
+    """Return the partials that each site sends: its own and those of all sites below it, merged."""
     found: dict[int, list[SendLoad]] = {}
     for placed in placement.folds:
         known: dict[tuple[int, ...], SendLoad] = {}
@@ -200,20 +208,22 @@ def predict_partial_loads(
 def _partials(
     placed: PlacedOperator, below: tuple[int, ...], sizes: FrameSizes, round: Round, statistics: Statistics
 ) -> SendLoad:
-    fold, shape = placed.operator, placed.shape
+    """Return the load of a fold at a mote with the partials of the sites `below`."""
+    fold, shape = placed.fold, placed.shape
     slices = round.ticks * fold.slices.window_slices / fold.slices.period
-    often, together = min(1.0, slices), max(1.0, slices)
+    send_share, slices_sent = min(1.0, slices), max(1.0, slices)
     most = bound_partials(placed, len(below), ceil(slices))
     fits = sizes.partials_fit(shape)
     contents = statistics.contents(fold, below)
-    frames = float(np.mean(np.ceil((contents.whole + contents.bare) * together / fits)))
-    whole, bare = (float(part.mean()) * together / frames for part in (contents.whole, contents.bare))
-    most_size = sizes.partials(shape, min(most, fits), 0)
-    return SendLoad(frames * often, sizes.partials(shape, whole, bare), often, ceil(most / fits), most_size)
+    frames = float(np.mean(np.ceil((contents.whole + contents.bare) * slices_sent / fits)))
+    whole, bare = (float(part.mean()) * slices_sent / frames for part in (contents.whole, contents.bare))
+    max_size = sizes.partials(shape, min(most, fits), 0)
+    size = sizes.partials(shape, whole, bare)
+    return SendLoad(frames * send_share, size, send_share, ceil(most / fits), max_size)
 
 
 def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int, ...]]:
-    """For each mote that something of these sites passes through, of which of them; they themselves included."""
+    """Return, for each mote, those of `sites` whose frames pass it, itself included; motes without any are left out."""
     below: dict[int, list[int]] = {mote: [] for mote in (*tree.parent, *tree.roots)}
     for site in sites:
         if site in tree.parent:
@@ -224,7 +234,7 @@ def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int,
 
 
 def count_instructions(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
-    """How many instructions each mote interprets in a round, roughly: all of its operators', as if nothing were skipped."""
+    """Return the instructions that each mote interprets in a round: all of its operators', as if no jump were taken."""
     found: dict[int, float] = {}
     for placed in placement.placed:
         computed = _expressions(placed.operator)
@@ -236,7 +246,7 @@ def count_instructions(placement: Placement, schedules: Mapping[int, Schedule], 
 
 
 def _expressions(operator: Deliver | Fold) -> list[MoteExpression]:
-    """What is computed for one reading; a value that is sent is one."""
+    """Return the expressions that are computed for one reading; each value that is sent is one."""
     if isinstance(operator, Fold):
         return [*conditions(operator), *operator.keys, *(value for _, value in operator.states)]
     return [*conditions(operator), *(SensorValue(operator.extent, attribute) for attribute in operator.sent)]

@@ -1,8 +1,8 @@
-"""Heard: statistics of what a station was told: readings, what motes say they have filtered, and partials.
+"""Observed statistics: counted in what arrived at the station: readings, reports of filtered readings, and partials.
 
-Of a reading that was filtered nothing is known but that no condition in force held of it, so it stands among the readings
-without values: no comparison holds of it. Of a fold it is known which share of its readings it took, and how many groups a
-slice had at the base station; what of that a mote on the way has is reckoned as in a guess, with these figures.
+Of a filtered reading only one thing is known: no active filter was true. So it counts as a reading without values, for
+which no comparison is true. Of a fold the station knows the share of readings that it took, and the number of groups per
+slice at the base station. The groups at a mote on the way are estimated from these figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class FoldStatistics:
-    """What came of a fold: of so many readings which share was taken, and how many groups a slice had on average, and at most."""
+    """The results of a fold: `share` of its `readings` was taken; a slice had `groups` groups on average, and at most `most`."""
 
     readings: int
     share: float
@@ -41,8 +41,11 @@ class FoldStatistics:
 
 @dataclass(frozen=True)
 class ObservedStatistics:
-    """`asked` has of each extent the conditions that were in force where some of its readings were filtered; `folds` are those
-    of which partials came, with the sites that they run at. What of neither is known is guessed."""
+    """Statistics of running queries; questions without an observation are answered by a guess.
+
+    `active_filters` has, by extent, the conditions that were active where some readings were filtered. `folds` has the
+    results of folds, with the sites that run them.
+    """
 
     readings: CountedStatistics
     active_filters: Mapping[str, tuple[frozenset[MoteExpression], ...]]
@@ -71,23 +74,23 @@ class ObservedStatistics:
         return (self.readings if self._counted(fold) else GUESS).most_groups(fold, sites)
 
     def _alike(self, fold: Fold) -> tuple[FoldStatistics, tuple[int, ...]] | None:
-        """What came of a fold of the same tuples in the same slices and groups."""
+        """Return the results of a fold of the same tuples, slices and groups."""
         return next((found for each, found in self.folds.items() if sharing_key(each) == sharing_key(fold)), None)
 
     def _counted(self, operator: Placeable) -> bool:
-        """Whether it is known of all readings if the operator takes them: of those that were filtered, it takes none."""
-        asked = sensor_conditions(operator)
+        """Whether it is known for all readings if the operator takes them: it takes none of the filtered ones."""
+        required = sensor_conditions(operator)
         extents = extents_of(operator)
         if not all(self.readings.sampled.get(extent, np.zeros(1, bool)).any() for extent in extents):
             return False
         return all(
-            any(force <= asked for force in self.active_filters[extent])
+            any(filters <= required for filters in self.active_filters[extent])
             for extent in extents
             if extent in self.active_filters
         ) and self.readings.covers(operator)
 
     def _share(self, operator: Placeable) -> float:
-        """The share of its readings that an operator takes."""
+        """Return the share of its readings that an operator takes."""
         if self._counted(operator):
             return self.readings.share(operator)
         alike = (
@@ -99,16 +102,17 @@ class ObservedStatistics:
 
 
 def sensor_conditions(operator: Placeable) -> frozenset[MoteExpression]:
-    """All that must be true of what was measured, for an operator to take it."""
+    """Return the conditions of an operator on sensor values."""
     return frozenset(term for term in conditions(operator) if not is_about_site(term))
 
 
 def _keys(fold: Fold) -> int:
+    """The number of group keys beside the site."""
     return sum(not isinstance(key, SiteNumber) for key in fold.keys)
 
 
 def _cells(fold: Fold, sites: Sequence[int], folded: FoldStatistics) -> float:
-    """How many groups there have to be, so that so many of them are hit in a slice: between one and very many."""
+    """Return the number of groups for which `folded.groups` of them are hit in a slice, by bisection."""
     if not _keys(fold):
         return 1.0
     low, high = 1.0, float(max(2, ceil(folded.groups)) ** 4)

@@ -1,10 +1,11 @@
-"""Placement: which sites run which operator, which merge what passes through them, and along which tree it rises."""
+"""Placement: which sites run which operator, which sites merge partials of others, and the tree that frames follow."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from innet.operators import walk
 from innet.operators.acquire import Acquire, find_acquires
 from innet.operators.deliver import Deliver
@@ -18,14 +19,15 @@ from innet.partials import PartialShape
 from innet.routing.tree import RoutingTree
 
 Placeable = Deliver | Fold
+"""An operator with a place: the top of an operator tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedOperator:
-    """One operator where it runs. `number` is what frames call a Fold, and 0 for a Deliver, which needs none.
+    """An operator with the sites that run it.
 
-    `merging` are the sites that have no readings of their own in it, but pass on those of others; `room` is how many
-    groups each site has memory for.
+    `number` identifies a Fold in frames; it is 0 for a Deliver, which needs none. `merging` are sites that contribute no
+    readings but merge and forward partials. `room` is the number of groups that each site has memory for.
     """
 
     operator: Placeable
@@ -35,53 +37,65 @@ class PlacedOperator:
     room: int = 1
 
     @property
+    def fold(self) -> Fold:
+        """The operator, if it is a Fold; TypeError otherwise."""
+        if not isinstance(self.operator, Fold):
+            raise TypeError(f"expected a fold, found `{self.operator.label()}`")
+        return self.operator
+
+    @property
     def shape(self) -> PartialShape:
-        """How the partials of a Fold are made."""
-        fold = self.operator
+        """The layout of the partials of a Fold."""
+        fold = self.fold
         return PartialShape(self.number, self.sites, len(fold.keys), fold.kinds, fold.slices)
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Everything that runs inside the network."""
+    """All operators that run in the network."""
 
     tree: RoutingTree
     placed: tuple[PlacedOperator, ...]
-    unreached: tuple[int, ...] = field(default=())  # sites that something should run on, and no way leads from
+    unreached: tuple[int, ...] = field(default=())  # sites of operators without a route to a gateway
 
     @property
     def folds(self) -> tuple[PlacedOperator, ...]:
+        """The operators that are folds."""
         return tuple(placed for placed in self.placed if isinstance(placed.operator, Fold))
 
     @property
     def shapes(self) -> dict[int, PartialShape]:
-        """By their number in frames, how partials are made."""
+        """The layout of partials, by the number of their fold."""
         return {placed.number: placed.shape for placed in self.folds}
 
 
 def conditions(operator: Placeable) -> tuple[MoteExpression, ...]:
-    """All that must be true of a reading, or a pair of them, for an operator to take it: selections and joins commute."""
+    """Return the terms that must be true of a reading, or of a pair, for an operator to take it.
+
+    Selections and joins commute, so one list has the terms of all of them.
+    """
     predicates = [node.predicate for node in walk(operator) if isinstance(node, MoteSelect | SiteJoin)]
     terms = [term for predicate in predicates for term in split_conjuncts(predicate)]
     return tuple(dict.fromkeys(terms))
 
 
 def is_about_site(term: MoteExpression) -> bool:
-    """Whether a condition is about the number of the site alone, so that it is known before anything is measured."""
+    """Whether a condition depends on the site's number alone, so that it is known before any sample."""
     parts = list(walk_expression(term))
     return any(isinstance(p, SiteNumber) for p in parts) and not any(isinstance(p, SensorValue) for p in parts)
 
 
 def select_sites(operator: Placeable, sites: Iterable[int]) -> tuple[int, ...]:
-    """The sites that an operator runs at: those that its conditions about the site do not exclude."""
+    """Return the sites that run an operator: those that its conditions about the site do not exclude."""
     terms = [term for term in conditions(operator) if is_about_site(term)]
     return tuple(site for site in sites if all(evaluate_at_site(term, site) == 1 for term in terms))
 
 
 def find_required_sites(operators: Iterable[Placeable], sites: Mapping[str, Collection[int]]) -> dict[str, set[int]]:
-    """By extent, of which of its sites operators want readings.
+    """Return, by extent, the sites whose readings the operators need; `sites` has all sites of each extent.
 
-    What one extent's conditions exclude is still due of another (SEMANTICS 12.3), so what reads several wants all.
+    An operator over several extents needs all sites of each: a condition on one extent excludes no readings of the
+    other (semantics 12.3).
     """
     found: dict[str, set[int]] = {}
     for operator in operators:
@@ -96,7 +110,7 @@ def find_required_sites(operators: Iterable[Placeable], sites: Mapping[str, Coll
 def find_sending_sites(
     operators: Iterable[Deliver], sites: Mapping[str, Collection[int]]
 ) -> dict[str, dict[str, set[int]]]:
-    """By extent, and by each of its attributes, which of its sites send it; as `find_required_sites`."""
+    """Return, by extent and attribute, the sites that send it; `sites` has all sites of each extent."""
     found: dict[str, dict[str, set[int]]] = {}
     for operator in operators:
         several, name = len(extents_of(operator)) > 1, operator.extent
@@ -107,23 +121,26 @@ def find_sending_sites(
 
 
 def extents_of(operator: Placeable) -> tuple[str, ...]:
-    """The extents it reads, each once."""
+    """Return the extents that an operator reads, each once."""
     return tuple(dict.fromkeys(node.extent for node in walk(operator) if isinstance(node, Acquire)))
 
 
-def find_reported_ticks(placed: Iterable[PlacedOperator], extent: str, ticks: np.ndarray) -> np.ndarray:
-    """At which ticks anybody is told of readings of an extent, if only that they were filtered: of a void there is no word."""
+def find_reported_ticks(placed: Iterable[PlacedOperator], extent: str, ticks: IntArray) -> BoolArray:
+    """Return at which of `ticks` motes report on readings of an extent, if only that they were filtered.
+
+    Motes report nothing on slices that no window holds.
+    """
     found = np.zeros(len(ticks), bool)
     for operator in {each.operator for each in placed if extent in extents_of(each.operator)}:
-        told = ticks % find_acquires(operator)[extent].interval == 0
+        reported = ticks % find_acquires(operator)[extent].interval == 0
         if isinstance(operator, Fold) and operator.slices.gap_edge is not None:
-            told &= operator.slices.is_in_windows(operator.slices.number(ticks))
-        found |= told
+            reported &= operator.slices.is_in_windows(operator.slices.number(ticks))
+        found |= reported
     return found
 
 
 def place_at_all_sites(operators: Iterable[Deliver], sites: dict[str, tuple[int, ...]]) -> tuple[PlacedOperator, ...]:
-    """Nothing but readings, from every site of their extents that may have any to send."""
+    """Place operators that deliver readings at every site of their extents that their conditions do not exclude."""
     return tuple(
         PlacedOperator(operator, select_sites(operator, sites[operator.extent]))
         for operator in dict.fromkeys(operators)

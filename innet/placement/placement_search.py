@@ -1,8 +1,9 @@
-"""Place: where operators run. Pure: the same questions on the same network give the same placement.
+"""Placement search: chooses which folds run in the network, by the energy of all motes.
 
-A condition runs where its reading is made: nothing is cheaper than a message that is not sent. A fold runs wherever its
-readings pass, or not at all: then they are delivered and folded at the base station. Which of them run is chosen by what
-the whole network uses, together with all other queries: a fold of readings that somebody wants anyway saves nothing.
+Pure and deterministic. A condition runs on the mote that takes the reading: no message is cheaper than one that is not
+sent. A fold runs on every mote that its readings pass, or not at all; then its readings are delivered, and the base
+station folds them. The search compares the energy of the whole network with all queries: a fold of readings that another
+query has delivered anyway saves nothing.
 """
 
 from collections import Counter
@@ -23,13 +24,14 @@ from innet.placement.slot_rounds import find_slot_rounds
 from innet.placement.statistics import GUESS, Statistics
 
 MAX_ROOM = 255
+"""The largest room of a fold: a table declares its room in one byte."""
 CONFIDENCE_SIGMAS = 2.33
-"""So many standard deviations above the mean, where one in a hundred is above."""
+"""Standard deviations above the mean that one value in a hundred exceeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldOption:
-    """A fold, and what is to be delivered where it does not run."""
+    """A fold that may run, and the readings that are delivered if it does not."""
 
     fold: Fold
     unfolded_readings: tuple[Deliver, ...]
@@ -37,12 +39,12 @@ class FoldOption:
 
 @dataclass(frozen=True, slots=True)
 class FoldDecision:
-    """What was decided about a fold, with what the network uses in an hour if it runs and if it does not."""
+    """The decision about a fold, with the usage of the whole network per hour if it runs and if it does not."""
 
     fold: Fold
     runs: bool
-    joules: tuple[float, float]  # of all motes: running, not running
-    messages: tuple[float, float]  # attempts
+    joules: tuple[float, float]  # (if it runs, if not)
+    messages: tuple[float, float]  # attempts: (if it runs, if not)
 
     @property
     def reason(self) -> str:
@@ -51,59 +53,61 @@ class FoldDecision:
             ("in the network", "at the base station") if self.runs else ("at the base station", "in the network")
         )
         joules, messages = (pair if self.runs else pair[::-1] for pair in (self.joules, self.messages))
-        used, otherwise = (f"{_told(j, 3)} J and {_told(n, 4)}" for j, n in zip(joules, messages, strict=True))
+        used, otherwise = (f"{_format(j, 3)} J and {_format(n, 4)}" for j, n in zip(joules, messages, strict=True))
         return f"folded {less}: all motes use {used} messages an hour, {more} {otherwise}"
 
 
-def _told(figure: float, digits: int) -> str:
-    """With so many digits, and all of those before the point."""
+def _format(figure: float, digits: int) -> str:
+    """Format a figure with that many significant digits, and all digits before the point."""
     return f"{figure:,.0f}" if figure >= 10 ** (digits - 1) else f"{figure:.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementProblem:
-    """What a placement is chosen for. `samples` are the milliseconds and milliampere of one, by site and attribute."""
+    """The network, the extents and the statistics for which a placement is chosen."""
 
     network: NetworkModel
-    sites: Mapping[str, tuple[int, ...]]  # of each extent
-    schedules: Mapping[int, Schedule]
+    sites: Mapping[str, tuple[int, ...]]  # by extent
+    schedules: Mapping[int, Schedule]  # by site
     sizes: FrameSizes
-    round: Round
+    round: Round  # the longest that a placement may have
     tick_ms: int
-    samples: Mapping[tuple[int, str], tuple[float, float]]
+    samples: Mapping[tuple[int, str], tuple[float, float]]  # by (site, attribute): (ms, mA) of one sample
     statistics: Statistics = GUESS
 
 
 def place(
-    delivered: Iterable[Deliver],
-    choices: Iterable[FoldOption],
-    world: PlacementProblem,
-    standing: Sequence[PlacedOperator] = (),
+    deliveries: Iterable[Deliver],
+    options: Iterable[FoldOption],
+    problem: PlacementProblem,
+    running_folds: Sequence[PlacedOperator] = (),
     last: int = 0,
-    rounds: Callable[[Placement], Round | None] | None = None,
+    find_round: Callable[[Placement], Round | None] | None = None,
 ) -> tuple[Placement, tuple[FoldDecision, ...]]:
-    """The cheapest of what was tried: everything folded, nothing folded, and from there one fold at a time.
+    """Return the cheapest placement found, and the decision about each option.
 
-    `standing` are folds that run already, and go on as they are; `last` is the number that was given last. `rounds` says how
-    long those of a placement can be, None where no agenda has time for it; without it all have those of the world.
+    A local search: it begins with all options folded or none, and then changes one option at a time while that saves
+    energy. `deliveries` always run. `running_folds` run already and stay unchanged; `last` is the fold number assigned
+    last. `find_round` returns the round that an agenda of a placement can have, or None if no agenda fits; without it every
+    placement has the round of the problem.
     """
-    found = tuple(dict.fromkeys(choices))
-    search = _Search(tuple(dict.fromkeys(delivered)), found, world, standing, last, rounds)
-    everything = frozenset(range(len(found)))
+    options = tuple(dict.fromkeys(options))
+    search = _Search(tuple(dict.fromkeys(deliveries)), options, problem, running_folds, last, find_round)
+    everything = frozenset(range(len(options)))
     running = search.cheapest((everything, frozenset()))
     while (better := search.improve(running)) is not None:
         running = better
-    weighed = []
+    decisions = []
     for number in sorted(everything):
         with_fold, without = search.trial(running | {number}), search.trial(running - {number})
         joules, messages = (with_fold.joules, without.joules), (with_fold.messages, without.messages)
-        weighed.append(FoldDecision(found[number].fold, number in running, joules, messages))
-    return search.trial(running).placement, tuple(weighed)
+        decisions.append(FoldDecision(options[number].fold, number in running, joules, messages))
+    return search.trial(running).placement, tuple(decisions)
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A placement, and the prediction for a round, which takes so many hours."""
+    """A placement, and the prediction for one of its rounds, which lasts `hours`."""
 
     placement: Placement
     prediction: EnergyPrediction
@@ -111,38 +115,41 @@ class _Trial:
 
     @property
     def joules(self) -> float:
-        """Of all motes, in an hour."""
+        """Joules of all motes per hour."""
         return sum(use.total for use in self.prediction.motes.values()) / self.hours
 
     @property
     def messages(self) -> float:
-        """Attempts, in an hour."""
+        """Attempts per hour."""
         return self.prediction.total.attempts / self.hours
 
 
 class _Search:
-    """The alternatives of one search: sets of the folds that run. Each is predicted once, and gets an agenda only if that
-    decides. An alternative that no agenda has time for is taken only if there is no other."""
+    """The alternatives of one search: sets of options that run as folds, by index.
+
+    Each alternative is predicted once, and its agenda is computed only if it decides. An alternative that no agenda fits
+    is taken only if there is no other.
+    """
 
     def __init__(
         self,
-        delivered: tuple[Deliver, ...],
+        deliveries: tuple[Deliver, ...],
         options: tuple[FoldOption, ...],
         problem: PlacementProblem,
-        standing: Sequence[PlacedOperator],
+        running_folds: Sequence[PlacedOperator],
         last: int,
-        rounds: Callable[[Placement], Round | None] | None,
+        find_round: Callable[[Placement], Round | None] | None,
     ) -> None:
-        self._delivered, self._options, self._problem = delivered, options, problem
-        self._standing, self._last, self._rounds = standing, last, rounds
+        self._deliveries, self._options, self._problem = deliveries, options, problem
+        self._running_folds, self._last, self._find_round = running_folds, last, find_round
         self._trials: dict[frozenset[int], _Trial] = {}
-        self._known: dict[frozenset[int], Round | None] = {}
+        self._rounds: dict[frozenset[int], Round | None] = {}
 
     def trial(self, running: frozenset[int]) -> _Trial:
-        """An alternative with its prediction. A round of a single epoch is known without the agenda."""
+        """Return an alternative with its prediction. A round of one epoch is known without the agenda."""
         if running not in self._trials:
             placement = build_placement(
-                self._delivered, self._options, running, self._problem, self._standing, self._last
+                self._deliveries, self._options, running, self._problem, self._running_folds, self._last
             )
             longest = self._problem.round
             round = longest if longest.epochs == 1 else self._round(running, placement)
@@ -152,12 +159,12 @@ class _Search:
         return self._trials[running]
 
     def cheapest(self, alternatives: Iterable[frozenset[int]]) -> frozenset[int]:
-        """The cheapest of some alternatives; agendas are computed from the cheapest on until one has time."""
+        """Return the cheapest alternative with an agenda that fits; the cheapest of all if none does."""
         ranked = sorted(alternatives, key=self._usage)
         return next(filter(self._in_time, ranked), ranked[0])
 
     def improve(self, running: frozenset[int]) -> frozenset[int] | None:
-        """The cheapest alternative that differs in one fold and is cheaper; None if there is none."""
+        """Return the cheapest alternative that differs in one option and is cheaper; None if there is none."""
         others = [running ^ {number} for number in range(len(self._options))]
         if self._in_time(running):
             cheaper = sorted((other for other in others if self._usage(other) < self._usage(running)), key=self._usage)
@@ -166,124 +173,136 @@ class _Search:
         return best if self._in_time(best) or self._usage(best) < self._usage(running) else None
 
     def _usage(self, running: frozenset[int]) -> tuple[float, int]:
-        """Joules of all motes in an hour; of equal ones, more folds are better because they leave the radio to others."""
+        """Joules of all motes per hour. Of equal alternatives, more folds are better: they leave more air time."""
         return self.trial(running).joules, -len(running)
 
     def _in_time(self, running: frozenset[int]) -> bool:
         return self._round(running, self.trial(running).placement) is not None
 
     def _round(self, running: frozenset[int], placement: Placement) -> Round | None:
-        if running not in self._known:
-            self._known[running] = self._problem.round if self._rounds is None else self._rounds(placement)
-        return self._known[running]
+        if running not in self._rounds:
+            find_round = self._find_round
+            self._rounds[running] = self._problem.round if find_round is None else find_round(placement)
+        return self._rounds[running]
 
 
 def build_placement(
-    delivered: Sequence[Deliver],
-    choices: Sequence[FoldOption],
+    deliveries: Sequence[Deliver],
+    options: Sequence[FoldOption],
     running: Iterable[int],
-    world: PlacementProblem,
-    standing: Sequence[PlacedOperator] = (),
+    problem: PlacementProblem,
+    running_folds: Sequence[PlacedOperator] = (),
     last: int = 0,
 ) -> Placement:
-    """The placement in which these of the choices run as folds, and the others are delivered.
+    """Return the placement in which the options with the indexes `running` fold, and the others deliver their readings.
 
-    One that a standing fold keeps already needs no other.
+    An option whose states a running fold already has gets no fold of its own. PlacementError if the fold numbers run out.
     """
     running = frozenset(running)
     readings = [
-        *delivered,
-        *(d for n, choice in enumerate(choices) if n not in running for d in choice.unfolded_readings),
+        *deliveries,
+        *(d for n, option in enumerate(options) if n not in running for d in option.unfolded_readings),
     ]
-    wanted = (choices[number].fold for number in sorted(running))
-    lacking = (fold for fold in wanted if not any(has_all_states(placed.operator, fold) for placed in standing))
-    folds = merge_folds(lacking, lambda fold: _fits(fold, world))
-    numbers = free_numbers(last, [placed.number for placed in standing])
+    required = (options[number].fold for number in sorted(running))
+    lacking = (fold for fold in required if not any(has_all_states(placed.fold, fold) for placed in running_folds))
+    folds = merge_folds(lacking, lambda fold: _fits(fold, problem))
+    numbers = free_numbers(last, [placed.number for placed in running_folds])
     if len(folds) > len(numbers):
-        raise PlacementError(f"{len(folds)} more folds than the {len(standing)} that run are too many to have numbers")
-    tree = world.network.tree
-    placed = [PlacedOperator(d, select_sites(d, world.sites[d.extent])) for d in dict.fromkeys(readings)]
-    placed += standing
-    placed += [_fold(fold, number, world, len(folds), standing) for fold, number in zip(folds, numbers, strict=False)]
+        raise PlacementError(
+            f"{len(folds)} new folds need numbers, and beside {len(running_folds)} running folds "
+            f"{len(numbers)} are free; stop queries first"
+        )
+    tree = problem.network.tree
+    placed = [PlacedOperator(d, select_sites(d, problem.sites[d.extent])) for d in dict.fromkeys(readings)]
+    placed += running_folds
+    placed += [
+        _fold(fold, number, problem, len(folds), running_folds) for fold, number in zip(folds, numbers, strict=False)
+    ]
     unreached = tree.unreached(site for found in placed for site in found.sites)
     return Placement(tree, tuple(placed), unreached)
 
 
-def _fits(fold: Fold, world: PlacementProblem) -> bool:
-    """Whether a frame has room for a partial."""
-    shape = PlacedOperator(fold, select_sites(fold, world.sites[fold.extent])).shape
-    return world.sizes.partials(shape, 1, 0) <= world.sizes.room
+def _fits(fold: Fold, problem: PlacementProblem) -> bool:
+    """Whether one partial of a fold fits into a frame."""
+    shape = PlacedOperator(fold, select_sites(fold, problem.sites[fold.extent])).shape
+    return problem.sizes.partials(shape, 1, 0) <= problem.sizes.room
 
 
 def _fold(
-    fold: Fold, number: int, world: PlacementProblem, folds: int, standing: Sequence[PlacedOperator]
+    fold: Fold, number: int, problem: PlacementProblem, folds: int, running_folds: Sequence[PlacedOperator]
 ) -> PlacedOperator:
-    """A fold where its readings are made and pass, with room for the groups expected, as far as its share of RAM goes."""
-    tree, hardware = world.network.tree, world.network.hardware
-    sites = select_sites(fold, world.sites[fold.extent])
+    """Place a fold at its sites and on their routes, with room for the expected groups within its share of the RAM.
+
+    `folds` is the number of new folds, which share the RAM that the running folds leave.
+    """
+    tree, hardware = problem.network.tree, problem.network.hardware
+    sites = select_sites(fold, problem.sites[fold.extent])
     below = sites_below(tree, sites)
     merging = tuple(sorted(below.keys() - set(sites)))
     placed = PlacedOperator(fold, sites, number, merging)
     filters = any(not is_about_site(term) for term in conditions(fold))
-    groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
-    open_slices = ceil(world.round.ticks * fold.slices.window_slices / fold.slices.period) + 1
+    groups = problem.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
+    open_slices = ceil(problem.round.ticks * fold.slices.window_slices / fold.slices.period) + 1
     ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
-    left = ram - sum(other.room * other.shape.group_bytes for other in standing)
+    left = ram - sum(other.room * other.shape.group_bytes for other in running_folds)
     fits = left // folds // placed.shape.group_bytes
     return replace(placed, room=max(1, min(MAX_ROOM, open_slices * groups, fits)))
 
 
-# --- what it uses ----------------------------------------------------------------------------------------------------
+# --- the energy of a placement ---------------------------------------------------------------------------------------
 
 
-def predict_energy(placement: Placement, world: PlacementProblem) -> EnergyPrediction:
-    """What a placement uses in a round."""
-    network, tree = world.network, placement.tree
-    loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round, world.statistics)
+def predict_energy(placement: Placement, problem: PlacementProblem) -> EnergyPrediction:
+    """Predict the energy and traffic of a placement in one round."""
+    network, tree = problem.network, placement.tree
+    loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round, problem.statistics)
     send_shares = loads.send_shares(tree)
-    slots = compute_slot_lengths(loads, world)
-    computing = count_instructions(placement, world.schedules, world.round)
+    slots = compute_slot_lengths(loads, problem)
+    computing = count_instructions(placement, problem.schedules, problem.round)
     children, sampling = tree.children, find_sampled_attributes(placement)
-    rounds = find_slot_rounds(placement, world.round)
+    rounds = find_slot_rounds(placement, problem.round)
     duties = {}
     for site in tree.parent:
-        heard = [slots[child] for child in children[site]]
+        child_slots = [slots[child] for child in children[site]]
         hops = tree.depth(site)
-        listens = rounds.slot_share(rounds.turn(hops + 1))  # its children have theirs a round later
-        asks = 1 / rounds.asks - rounds.both(rounds.turn(hops)) * min(1.0, send_shares[site] * rounds.every)
+        listen_share = rounds.slot_share(rounds.poll_phase(hops + 1))  # children poll a round after their parent
+        sends_anyway = min(1.0, send_shares[site] * rounds.every)
+        polls = 1 / rounds.poll_every - rounds.overlap_share(rounds.poll_phase(hops)) * sends_anyway
         sampled = sum(
-            prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
+            prod(problem.samples.get((site, attribute), (0.0, 0.0))) * problem.round.ticks / interval
             for attribute, interval in sampling.get(site, ())
         )
-        starts = len(heard) * listens + send_shares[site] + asks
-        duties[site] = MoteWorkload(sampled, computing.get(site, 0.0), sum(heard) * listens, starts, slots[site], asks)
-    return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
+        starts = len(child_slots) * listen_share + send_shares[site] + polls
+        listen_ms = sum(child_slots) * listen_share
+        duties[site] = MoteWorkload(sampled, computing.get(site, 0.0), listen_ms, starts, slots[site], polls)
+    return predict(network, duties, loads.traffic(tree), problem.round.ticks * problem.tick_ms)
 
 
 def find_sampled_attributes(placement: Placement) -> dict[int, list[tuple[str, int]]]:
-    """Each attribute that a site samples for what runs there, once, with the shortest interval wanted."""
-    wanted: dict[int, dict[tuple[str, str], int]] = {}
+    """Return (attribute, interval) of each attribute that a site samples, once, at the shortest interval of its operators."""
+    intervals: dict[int, dict[tuple[str, str], int]] = {}
     for placed in placement.placed:
         acquires = find_acquires(placed.operator).values()
         for site in placed.sites:
-            found = wanted.setdefault(site, {})
+            found = intervals.setdefault(site, {})
             for acquire in acquires:
                 for attribute in acquire.sampled:
                     key = acquire.extent, attribute
                     found[key] = min(acquire.interval, found.get(key, acquire.interval))
-    return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in wanted.items()}
+    return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in intervals.items()}
 
 
-def compute_slot_lengths(loads: NetworkLoads, world: PlacementProblem) -> dict[int, int]:
-    """By mote, how long its slot for sending has to be, in whole milliseconds: for the most frames, and attempts that fail.
+def compute_slot_lengths(loads: NetworkLoads, problem: PlacementProblem) -> dict[int, int]:
+    """Return the length of each mote's slot for sending, in whole milliseconds, with time for failed attempts.
 
-    What does not fit into a slot is lost, so there is room for one frame more: motes report other things, too.
+    Frames that do not fit into a slot are lost. So a slot has room for the largest number of frames, and for one more:
+    motes also send reports of their own.
     """
-    network = world.network
+    network = problem.network
     most = loads.most_frames(network.tree)
     found = {}
     for site, parent in network.tree.parent.items():
-        frames = most[site] + Counter({float(world.sizes.room): 1})
+        frames = most[site] + Counter({float(problem.sizes.room): 1})
         both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
         count = frames.total()
         more = enough_attempts(count, both, network.attempts) / count
@@ -293,6 +312,9 @@ def compute_slot_lengths(loads: NetworkLoads, world: PlacementProblem) -> dict[i
 
 
 def enough_attempts(frames: int, both: float, limit: int) -> float:
-    """How many attempts are enough, but for one round in a hundred, where each comes through with probability `both`."""
+    """Return the attempts that suffice for `frames` frames in 99 of 100 rounds.
+
+    `both` is the probability that a frame and its acknowledgement arrive; `limit` is the attempts per frame.
+    """
     needed = frames / both + CONFIDENCE_SIGMAS * sqrt(frames * (1 - both)) / both if both else inf
     return min(needed, frames * limit)

@@ -1,4 +1,4 @@
-"""Rhythm: for how long a site that is well says nothing of an operator, at most, and in which rounds motes have slots."""
+"""Slot rounds: in which rounds motes have slots, and the longest time between two frames of a working site."""
 
 from collections.abc import Iterator
 from math import gcd
@@ -12,11 +12,14 @@ from innet.placement.round_pattern import RoundPattern
 from innet.routing.tree import RoutingTree
 
 POLL_EPOCHS = 5
-"""After so many epochs a mote that has had nothing to say in its slots asks whether something waits for it."""
+"""A mote that had nothing to send polls its parent after this many epochs."""
 
 
 def longest_pause(operator: Placeable) -> int:
-    """Ticks from one frame to the next: readings go at each epoch, reports of filtered ones and partials less often."""
+    """Return the largest number of ticks between two frames of a site for an operator.
+
+    Readings are sent every epoch, reports of filtered readings and partials less often.
+    """
     interval = find_acquires(operator)[operator.extent].interval
     if isinstance(operator, Fold):
         return operator.slices.longest_pause(interval)
@@ -24,30 +27,30 @@ def longest_pause(operator: Placeable) -> int:
 
 
 def find_slot_rounds(placement: Placement, round: Round) -> RoundPattern:
-    """In which rounds of that length something of a placement is due, so that there are slots; with turns besides.
+    """Return the rounds, of that length, in which data of a placement is due, and in which motes poll.
 
-    Where all is folded that is in those in which slices are over.
+    If every operator is a fold, data is due only in the rounds in which a slice ends.
     """
-    ends = [end for each in placement.placed for end in _ends(each, placement.tree, round)]
+    ends = [end for placed in placement.placed for end in _ends(placed, placement.tree, round)]
     if not ends:
-        return RoundPattern(asks=max(1, POLL_EPOCHS // round.epochs))
+        return RoundPattern(poll_every=max(1, POLL_EPOCHS // round.epochs))
     (_, first), *_ = ends
     every = gcd(*(period for period, _ in ends), *(number - first for _, number in ends))
     return RoundPattern(every, first % every, max(1, POLL_EPOCHS // round.epochs))
 
 
 def _ends(placed: PlacedOperator, tree: RoutingTree, round: Round) -> Iterator[tuple[int, int]]:
-    """(after how many rounds it comes again, the number of one) in which something of an operator is due.
+    """Yield (period, number of one round) of the rounds in which data of an operator is due.
 
-    That is each round where it delivers readings, or may have to send a partial early for want of room, and where slices end
-    at any time.
+    Data is due in every round if the operator delivers readings, if slices end within rounds, or if a mote may have to
+    send a partial early for lack of room.
     """
     fold = placed.operator
     if not isinstance(fold, Fold) or fold.slices.period % round.ticks:
         yield 1, 0
         return
     most = max(map(len, sites_below(tree, placed.sites).values()), default=0)
-    if placed.room < 2 * bound_groups(placed, most):  # of one slice that is over, and of the next one
+    if placed.room < 2 * bound_groups(placed, most):  # of one slice that ended, and of the next
         yield 1, 0
     else:
         slices = fold.slices

@@ -1,7 +1,7 @@
-"""Statistics: how often conditions hold, and what there is of a slice: guessed, or counted in readings that somebody has.
+"""Statistics: the selectivity of conditions and the contents of slices, guessed or counted in readings.
 
-A planner that has seen no readings takes each comparison to hold as often as comparisons usually do, and readings to be
-independent of each other; what is taken for it stands here and nowhere else. Answers never depend on any of it.
+A planner without readings assumes typical selectivities, and independent readings; all assumptions stand here. No answer
+depends on any of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from innet.operators.acquire import find_acquires
 from innet.operators.column_evaluation import ValueColumn, evaluate_columns
 from innet.operators.deliver import Deliver
@@ -28,37 +29,37 @@ from innet.operators.mote_expression import (
 from innet.placement.placement import Placeable, conditions, extents_of, is_about_site
 
 DEFAULT_SELECTIVITY = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}
-"""The share of readings for which a comparison is taken to hold."""
+"""The assumed share of readings for which a comparison is true."""
 DEFAULT_DISTINCT_VALUES = 8
-"""How many values a grouping column is taken to have; of the site, as many as there are sites."""
+"""The assumed number of values of a grouping column; the site has as many as there are sites."""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceContents:
-    """What some sites have in each of some slices: partials of groups, and bare ones, of readings in no group."""
+    """The partials of some sites in some slices, one entry per slice: with a group in `whole`, without one in `bare`."""
 
-    whole: np.ndarray
-    bare: np.ndarray
+    whole: AnyArray
+    bare: AnyArray
 
 
 class Statistics(Protocol):
-    """What a cost model asks; printed, it says where its answers come from."""
+    """The estimates that the cost model needs; its `str` names their source."""
 
     def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
-        """The share of a site's readings, one each `every` ticks, that at least one of the operators wants."""
+        """Return the share of a site's readings, one each `every` ticks, that at least one of the operators takes."""
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
-        """What there is of a fold in slices, if nothing is lost, at a mote that has the partials of these sites."""
+        """Return the contents of slices at a mote that has the partials of `sites`, if nothing is lost."""
 
     def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
-        """How many groups of one slice a mote needs room for that has the partials of these sites."""
+        """Return the number of groups of one slice for which a mote with the partials of `sites` needs room."""
 
 
 # --- guessed ---------------------------------------------------------------------------------------------------------
 
 
 class GuessedStatistics:
-    """Nothing is known."""
+    """Statistics without readings: typical selectivities."""
 
     def __str__(self) -> str:
         return "guessed"
@@ -81,7 +82,7 @@ GUESS = GuessedStatistics()
 
 
 def expect_contents(fold: Fold, sites: Sequence[int], share: float, cells: float) -> SliceContents:
-    """Each reading passes or not, and then falls into one of the cells; so many of them are hit on average."""
+    """Return the expected contents of a slice: each reading passes with probability `share`, into one of `cells` groups per site."""
     many = max(1, len(sites)) if _by_site(fold) else 1
     readings = len(sites) * fold.slices.max_ticks(fold.interval)
     whole = many * cells * (1 - (1 - share / cells) ** (readings / many))
@@ -93,16 +94,17 @@ def _by_site(fold: Fold) -> bool:
 
 
 def sampling_interval(operator: Placeable) -> int:
+    """Return the ticks between the readings that an operator takes."""
     return find_acquires(operator)[operator.extent].interval
 
 
 def estimate_selectivity(operator: Placeable) -> float:
-    """The share of its readings that an operator is taken to take."""
+    """Return the assumed share of its readings that an operator takes."""
     return prod(estimate_condition(term) for term in conditions(operator) if not is_about_site(term))
 
 
 def estimate_condition(term: MoteExpression) -> float:
-    """For which share of the readings a condition is taken to hold."""
+    """Return the assumed share of the readings for which a condition is true."""
     match term:
         case MoteConstant(value):
             return 1.0 if value == 1 else 0.0
@@ -113,7 +115,7 @@ def estimate_condition(term: MoteExpression) -> float:
         case Instruction("NOT", (part,)):
             return 1 - estimate_condition(part)
         case Instruction(name, (left, right)) if left == right and name in ("EQ", "NE"):
-            return 1.0 if name == "EQ" else 0.0  # what always holds of a value that is there
+            return 1.0 if name == "EQ" else 0.0  # true or false for every value that is not null
         case Instruction(name):
             return DEFAULT_SELECTIVITY.get(name, 0.5)
     return 0.5
@@ -124,44 +126,44 @@ def estimate_condition(term: MoteExpression) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ExtentReadings:
-    """Of one extent: by whom and when, and the value of each attribute, in multiples of its scale."""
+    """Readings of one extent: site and tick of each, and the value of each attribute, in multiples of its scale."""
 
-    site: np.ndarray
-    tick: np.ndarray
+    site: IntArray
+    tick: IntArray
     values: Mapping[str, ValueColumn]
 
     @staticmethod
-    def together(parts: Sequence["ExtentReadings"]) -> "ExtentReadings":
-        lanes = {
-            name: ValueColumn(
-                *(
-                    np.concatenate([getattr(part.values[name], what) for part in parts])
-                    for what in ValueColumn.__slots__
-                )
+    def concatenate(parts: Sequence["ExtentReadings"]) -> "ExtentReadings":
+        """Return the readings of all parts; there is at least one."""
+        values = {}
+        for name in parts[0].values:
+            columns = [part.values[name] for part in parts]
+            values[name] = ValueColumn(
+                np.concatenate([column.values for column in columns]),
+                np.concatenate([column.valid for column in columns]),
             )
-            for name in parts[0].values
-        }
-        return ExtentReadings(np.concatenate([p.site for p in parts]), np.concatenate([p.tick for p in parts]), lanes)
+        return ExtentReadings(np.concatenate([p.site for p in parts]), np.concatenate([p.tick for p in parts]), values)
 
 
 @dataclass(frozen=True)
 class CountedStatistics:
-    """Observed as columns, a row for each site and tick. `sampled` says, by extent, which rows are readings of it.
+    """Statistics counted in readings: columns with a row per site and tick.
 
-    What is asked of an extent, an attribute or a site of which there are none is guessed.
+    `measured` has the values of each sensor, `sampled` by extent the rows that are readings of it. Questions about an extent,
+    attribute or site without readings are answered by a guess.
     """
 
-    site: np.ndarray
-    tick: np.ndarray
+    site: IntArray
+    tick: IntArray
     measured: Mapping[SensorValue, ValueColumn]
-    sampled: Mapping[str, np.ndarray]
+    sampled: Mapping[str, BoolArray]
 
     def __str__(self) -> str:
         return f"counted in {sum(int(rows.sum()) for rows in self.sampled.values()):,} readings"
 
     @classmethod
     def of(cls, readings: Mapping[str, ExtentReadings]) -> "CountedStatistics":
-        """The readings of each extent by its name, side by side."""
+        """Combine the readings of each extent, by its name, into rows."""
         places = {extent: each.site << 40 | each.tick for extent, each in readings.items()}
         whole = np.unique(np.concatenate([*places.values(), np.zeros(0, np.int64)]))
         measured, sampled = {}, {}
@@ -169,10 +171,10 @@ class CountedStatistics:
             row = np.searchsorted(whole, places[extent])
             sampled[extent] = np.zeros(len(whole), bool)
             sampled[extent][row] = True
-            for attribute, lane in each.values.items():
-                spread = ValueColumn(np.zeros(len(whole), np.int64), np.zeros(len(whole), bool))
-                spread.values[row], spread.valid[row] = lane.values, lane.valid
-                measured[SensorValue(extent, attribute)] = spread
+            for attribute, column in each.values.items():
+                aligned = ValueColumn(np.zeros(len(whole), np.int64), np.zeros(len(whole), bool))
+                aligned.values[row], aligned.valid[row] = column.values, column.valid
+                measured[SensorValue(extent, attribute)] = aligned
         return cls(whole >> 40, whole & ((1 << 40) - 1), measured, sampled)
 
     def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
@@ -186,7 +188,7 @@ class CountedStatistics:
         return float(np.mean(np.logical_or.reduce([self._taken(operator)[rows] for operator in operators])))
 
     def share(self, operator: Placeable) -> float:
-        """The share of its readings, all sites together, that an operator takes."""
+        """Return the share of its readings, over all sites, that an operator takes."""
         rows = self.sampled[operator.extent] & (self.tick % sampling_interval(operator) == 0)
         return float(self._taken(operator)[rows].mean()) if rows.any() else estimate_selectivity(operator)
 
@@ -203,7 +205,7 @@ class CountedStatistics:
         slices, number = np.unique(fold.slices.number(self.tick[rows]), return_inverse=True)
         taken = self._taken(fold)[rows]
         bare = np.bincount(number[~taken], minlength=len(slices)) > 0
-        keys = [lane for key in fold.keys for lane in self._parts(key, rows[taken])]
+        keys = [part for key in fold.keys for part in self._parts(key, rows[taken])]
         groups = np.unique(np.stack([number[taken], *keys]), axis=1)
         return SliceContents(np.bincount(groups[0], minlength=len(slices)), bare.astype(np.int64))
 
@@ -211,25 +213,27 @@ class CountedStatistics:
         return max(1, int(np.ceil(self.contents(fold, sites).whole.max())))
 
     @cached_property
-    def _rows_of(self) -> dict[int, np.ndarray]:
+    def _rows_of(self) -> dict[int, IntArray]:
+        """The rows of each site."""
         order = np.argsort(self.site, kind="stable")
         sites, begins = np.unique(self.site[order], return_index=True)
-        ends = np.append(begins, len(order))[1:]  # where there are no readings there is neither
+        ends = np.append(begins, len(order))[1:]  # without readings, both are empty
         return {site: order[begin:end] for site, begin, end in zip(sites.tolist(), begins, ends, strict=True)}
 
     @cached_property
-    def _known(self) -> dict[Placeable, np.ndarray]:
+    def _known(self) -> dict[Placeable, BoolArray]:
+        """By operator, the result of `_taken`."""
         return {}
 
     def covers(self, operator: Placeable) -> bool:
-        """Whether there are readings of all that it reads, with what it asks of them."""
+        """Whether there are readings of all extents and sensors that the operator uses."""
         keys = operator.keys if isinstance(operator, Fold) else ()
         parts = {part for each in (*conditions(operator), *keys) for part in walk(each)}
         known = all(part in self.measured for part in parts if isinstance(part, SensorValue))
         return known and all(extent in self.sampled for extent in extents_of(operator))
 
-    def _taken(self, operator: Placeable) -> np.ndarray:
-        """Of which rows an operator takes the reading."""
+    def _taken(self, operator: Placeable) -> BoolArray:
+        """Return the rows whose reading an operator takes."""
         if operator not in self._known:
             here = np.logical_and.reduce([self.sampled[extent] for extent in extents_of(operator)])
             terms = [term for term in conditions(operator) if not is_about_site(term)]
@@ -237,7 +241,8 @@ class CountedStatistics:
             self._known[operator] = here & truth & (self.tick % sampling_interval(operator) == 0)
         return self._known[operator]
 
-    def _parts(self, key: MoteExpression, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        measured = {place: ValueColumn(lane.values[rows], lane.valid[rows]) for place, lane in self.measured.items()}
-        lane = evaluate_columns(key, self.site[rows], measured)
-        return lane.valid.astype(np.int64), lane.values
+    def _parts(self, key: MoteExpression, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the group key of some rows as (validity, value)."""
+        measured = {sensor: ValueColumn(c.values[rows], c.valid[rows]) for sensor, c in self.measured.items()}
+        column = evaluate_columns(key, self.site[rows], measured)
+        return column.valid.astype(np.int64), column.values

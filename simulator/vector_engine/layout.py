@@ -71,7 +71,9 @@ class NetworkLayout:
 
     def polls(self, rounds: IntArray) -> BoolArray:
         """(motes, rounds): whether it is the mote's turn to poll its parent."""
-        found: BoolArray = (rounds % max(1, self.rounds.asks) == self.turn[:, None]) & (self.rounds.asks > 0)
+        found: BoolArray = (rounds % max(1, self.rounds.poll_every) == self.turn[:, None]) & (
+            self.rounds.poll_every > 0
+        )
         return found
 
     def listens(self, rounds: IntArray) -> BoolArray:
@@ -149,7 +151,7 @@ def _check(slots: Mapping[int, RadioSlots], ratios: Mapping[tuple[int, int], flo
             raise NotVectorisableError(f"mote {number} sends later than its parent, {own.parent}")
         if above and above.listen.get(number) != own.send:
             raise NotVectorisableError(f"mote {own.parent} does not listen in the slot of its child {number}")
-        if above and own.rounds.asks and own.turn != (above.turn + 1) % own.rounds.asks:
+        if above and own.rounds.poll_every and own.turn != (above.turn + 1) % own.rounds.poll_every:
             raise NotVectorisableError(
                 f"the turn of mote {number} is not a round after that of its parent, {own.parent}"
             )

@@ -69,7 +69,7 @@ def test_next_agenda_begins_when_all_motes_have_it():
     second = asking(first, "SELECT supply FROM hall", NOW + 95)
     hops = max(map(second.tree.depth, second.tree.parent))
     assert second.agenda.sites != first.agenda.sites
-    assert second.agenda.rounds.asks == 5
+    assert second.agenda.rounds.poll_every == 5
     assert second.agenda.begin == 10 * -(
         -(NOW + 95 + (5 + agenda.ROUNDS_PER_HOP * hops + agenda.ROUNDS_FOR_FRAMES) * 10) // 10
     )

@@ -76,7 +76,9 @@ def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
 
 
 def test_what_does_not_fit_names_the_mote():
-    with pytest.raises(PlacementError, match="site 1: it would send until 1200 ms, and after 1000 ms"):
+    with pytest.raises(
+        PlacementError, match="site 1: its slot would end after 1200 ms, and the next round begins after 1000 ms"
+    ):
         make_agenda(CHAIN, {site: MoteWork(send_ms=400.0) for site in (1, 2, 3)}, 1, 1000)
 
 
@@ -89,10 +91,10 @@ def star(count):
     ("tree", "send_ms", "period", "said"),
     [
         (CHAIN, 65_535.0, 2**32 - 1, None),
-        (CHAIN, 65_535.1, 2**32 - 1, "site 3: it would send for 65,536 ms, and a slot has 65,535 ms at most"),
-        (CHAIN, 5.0, 2**32, "rounds of 4,294,967,296 ms are longer than motes count, 4,294,967,295 ms"),
+        (CHAIN, 65_535.1, 2**32 - 1, "site 3: its slot would take 65,536 ms, and a slot takes at most 65,535 ms"),
+        (CHAIN, 5.0, 2**32, "a round of 4,294,967,296 ms exceeds the 4,294,967,295 ms that motes can count"),
         (star(319), 5.0, 10_000, None),
-        (star(320), 5.0, 10_000, "site 1: 320 motes would send to it, and it keeps 320 slots with its own"),
+        (star(320), 5.0, 10_000, "site 1: it has 320 children, and a mote has at most 320 slots with its own"),
     ],
 )
 def test_motes_can_be_told_of_every_agenda(tree, send_ms, period, said):
@@ -116,22 +118,24 @@ def test_epochs_wait_for_each_other_as_long_as_answers_may():
     assert longest_round(10, 1000, 30_000) == Round(3, 10)
     assert longest_round(10, 1000, 30_001) == Round(4, 10)
     assert longest_round(10, 1000, 10**9) == Round(MAX_EPOCHS, 10)
-    world = world_of(line(3), epochs=4)
-    placement = build_placement([deliver()], [], (), world)
-    whole = schedule_placement(placement, world)
+    problem = world_of(line(3), epochs=4)
+    placement = build_placement([deliver()], [], (), problem)
+    whole = schedule_placement(placement, problem)
     assert (whole.period, 30_010 < whole.latest_ms < 30_200) == (40, True)
-    assert schedule_placement(placement, world, whole.latest_ms).period == 40
-    assert schedule_placement(placement, world, whole.latest_ms - 1).period == 30
-    with pytest.raises(PlacementError, match=r"arrives after \d+ ms, and is to be there within 20"):
-        schedule_placement(placement, world, 20)
+    assert schedule_placement(placement, problem, whole.latest_ms).period == 40
+    assert schedule_placement(placement, problem, whole.latest_ms - 1).period == 30
+    with pytest.raises(PlacementError, match=r"arrives after \d+ ms, and is to arrive within 20"):
+        schedule_placement(placement, problem, 20)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_slots_are_as_long_as_is_reckoned_that_motes_listen(ratio):
-    world = world_of(line(3, ratio))
-    placement = build_placement([deliver()], [], (), world, {})
-    reckoned = compute_slot_lengths(NetworkLoads.of(placement, world.schedules, world.sizes, world.round), world)
-    agenda = schedule_placement(placement, world)
+    problem = world_of(line(3, ratio))
+    placement = build_placement([deliver()], [], (), problem, {})
+    reckoned = compute_slot_lengths(
+        NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round), problem
+    )
+    agenda = schedule_placement(placement, problem)
     assert reckoned == {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
 
 
@@ -195,14 +199,14 @@ def test_of_every_agenda(network, told):
 @pytest.mark.promise("agenda")
 @given(st.integers(1, 6), st.sampled_from([1.0, 0.6]), st.sampled_from([None, 15_000, 61_000]))
 def test_of_a_placement(count, ratio, within):
-    world = world_of(line(count, ratio))
-    world = replace(world, round=longest_round(10, 1000, within))
-    placement = build_placement([deliver()], [FoldOption(mean(), (deliver(),))], (0,), world)
-    agenda = schedule_placement(placement, world, within)
+    problem = world_of(line(count, ratio))
+    problem = replace(problem, round=longest_round(10, 1000, within))
+    placement = build_placement([deliver()], [FoldOption(mean(), (deliver(),))], (0,), problem)
+    agenda = schedule_placement(placement, problem, within)
     assert within is None or agenda.latest_ms <= within
     round = Round(agenda.period // 10, 10)
     slots = compute_slot_lengths(
-        NetworkLoads.of(placement, world.schedules, world.sizes, round), replace(world, round=round)
+        NetworkLoads.of(placement, problem.schedules, problem.sizes, round), replace(problem, round=round)
     )
     sends = {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
     assert sends == {site: ceil(length) for site, length in slots.items()}

@@ -163,7 +163,7 @@ def test_what_a_mote_must_know_of_an_agenda_survives():
         2,
         20,
     )
-    assert (orders.radio_schedule.rounds, orders.radio_schedule.turn) == (RoundPattern(10, 9, 5), 1)
+    assert (orders.radio_schedule.rounds, orders.radio_schedule.poll_phase) == (RoundPattern(10, 9, 5), 1)
 
 
 def agenda(*slots, period=1000, rounds=(1, 0, 0, 0)):
@@ -193,7 +193,7 @@ def agenda(*slots, period=1000, rounds=(1, 0, 0, 0)):
 )
 def test_orders_that_are_none(content):
     found = decode_assignment(Image(1, agenda((1, 10, 5, 4), (1, 15, 5, 6), rounds=(3, 2, 5, 4))), site=7)
-    assert (found.radio_schedule.rounds, found.radio_schedule.turn) == (RoundPattern(3, 2, 5), 4)
+    assert (found.radio_schedule.rounds, found.radio_schedule.poll_phase) == (RoundPattern(3, 2, 5), 4)
     with pytest.raises(PayloadError):
         decode_assignment(Image(1, content), site=7)
 

@@ -1,7 +1,6 @@
 """Placements: what is chosen, what it is reckoned to cost, and what is true of every one."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,8 @@ from innet.operators.fold import Fold
 from innet.operators.mote_expression import TRUE, MoteConstant, SiteNumber, make_instruction
 from innet.operators.mote_select import MoteSelect
 from innet.operators.slices import SlicePattern
-from innet.placement.agenda_scheduler import find_round, longest_round
-from innet.placement.fold_sharing import find_covering_fold, has_all_states, merge_folds
+from innet.placement.agenda_scheduler import longest_round, schedule_placement
+from innet.placement.fold_sharing import has_all_states, merge_folds
 from innet.placement.load_model import NetworkLoads, Round, bound_partials, predict_partial_loads, predict_reading_loads
 from innet.placement.placement import PlacedOperator, conditions, is_about_site, select_sites
 from innet.placement.placement_search import FoldOption, build_placement, enough_attempts, place, predict_energy
@@ -25,9 +24,14 @@ from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT
 MEAN = FoldOption(mean(), (deliver(),))
 
 
-def chosen(world, *choices, delivered=()):
-    placement, weighed = place(delivered, choices, world)
+def chosen(problem, *choices, delivered=()):
+    placement, weighed = place(delivered, choices, problem)
     return placement, [each.runs for each in weighed]
+
+
+def covering_fold(fold, folds):
+    """The first of `folds` that has all states of `fold`."""
+    return next(wider for wider in folds if has_all_states(wider, fold))
 
 
 def test_a_mean_is_folded_on_the_way():
@@ -63,11 +67,14 @@ def test_a_group_for_each_site_saves_only_frames():
 def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
     """Three epochs could wait for each other, but for how long what is collected takes to get here; partials are faster."""
     network = replace(world_of(line(12)), round=longest_round(10, 1_000, 20_150))
-    rounds = partial(find_round, world=network, within_ms=20_150)
+
+    def rounds(placement):
+        return Round(schedule_placement(placement, network, 20_150).period // 10, 10)
+
     collected = build_placement([deliver()], [], (), network)
     folded = build_placement([], [MEAN], [0], network)
     assert [network.round.epochs, rounds(collected).epochs, rounds(folded).epochs] == [3, 2, 3]
-    [weighed] = place((), [MEAN], network, rounds=rounds)[1]
+    [weighed] = place((), [MEAN], network, find_round=rounds)[1]
     for placement, joules in zip((folded, collected), weighed.joules, strict=True):
         found = predict_energy(placement, replace(network, round=rounds(placement)))
         used = sum(use.total for use in found.motes.values())
@@ -80,7 +87,7 @@ def test_what_no_agenda_has_time_for_is_not_chosen():
     wanted = [deliver()]  # somebody wants the readings anyway, so a fold saves nothing
     never_folded = place(wanted, [MEAN], network)[1]
     assert [each.runs for each in never_folded] == [False]
-    late = place(wanted, [MEAN], network, rounds=lambda found: (found.folds and network.round) or None)[1]
+    late = place(wanted, [MEAN], network, find_round=lambda found: (found.folds and network.round) or None)[1]
     assert [each.runs for each in late] == [True]
 
 
@@ -94,27 +101,27 @@ def test_the_reason_is_a_sentence_with_both_figures():
 def test_folds_of_the_same_tuples_are_one():
     both = merge_folds([mean(), mean(kind="MAX"), mean(kind="VARIANCE"), mean(BY_SITE), mean(kind="COUNT")])
     assert [fold.states for fold in both] == [(("VARIANCE", TEMP), ("MAX", TEMP)), (("SUM", TEMP),)]
-    assert find_covering_fold(mean(), both) is both[0]
-    assert find_covering_fold(mean(BY_SITE), both) is both[1]
+    assert covering_fold(mean(), both) is both[0]
+    assert covering_fold(mean(BY_SITE), both) is both[1]
 
 
 def test_a_fold_that_stays_keeps_its_number():
-    world = world_of(line(3))
-    first, _ = place((), [MEAN], world)
+    problem = world_of(line(3))
+    first, _ = place((), [MEAN], problem)
     grouped = FoldOption(mean(BY_SITE), (deliver(),))
-    second, _ = place((), [grouped, MEAN], world, first.folds, 1)
+    second, _ = place((), [grouped, MEAN], problem, first.folds, 1)
     assert second.folds[:1] == first.folds
     assert {placed.operator: placed.number for placed in second.folds} == {mean(BY_SITE): 2, mean(): 1}
-    third, _ = place((), [FoldOption(mean(kind="COUNT"), (deliver(),))], world, second.folds, 2)
+    third, _ = place((), [FoldOption(mean(kind="COUNT"), (deliver(),))], problem, second.folds, 2)
     assert third.folds == second.folds  # which keep the count of what they sum
 
 
 def test_a_fold_that_lacks_something_stays_as_it_is_beside_another():
     """Motes let go of what a table holds that becomes another: whom it feeds would miss readings."""
-    world = world_of(line(3))
-    first, _ = place((), [MEAN], world)
+    problem = world_of(line(3))
+    first, _ = place((), [MEAN], problem)
     wider = FoldOption(mean(kind="VARIANCE"), (deliver(),))
-    second, _ = place((), [wider], world, first.folds, 255)
+    second, _ = place((), [wider], problem, first.folds, 255)
     assert [(placed.operator, placed.number) for placed in second.folds] == [(mean(), 1), (wider.fold, 2)]
     assert has_all_states(wider.fold, mean()) and not has_all_states(mean(), wider.fold)
 
@@ -135,10 +142,10 @@ def test_whoever_passes_partials_on_merges_them():
 
 
 def test_sites_without_a_way_are_told():
-    world = world_of({**line(2), (7, 8): 1.0, (8, 7): 1.0})
-    placement, _ = place([deliver()], [], world)
+    problem = world_of({**line(2), (7, 8): 1.0, (8, 7): 1.0})
+    placement, _ = place([deliver()], [], problem)
     assert placement.unreached == (7, 8)
-    assert set(predict_reading_loads(placement, world.schedules, world.sizes, world.round)) == {1, 2}
+    assert set(predict_reading_loads(placement, problem.schedules, problem.sizes, problem.round)) == {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -170,42 +177,42 @@ def test_groups_are_bounded_by_readings():
 
 
 def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote():
-    world = world_of(line(3), epochs=6)
-    collected = build_placement([deliver()], [MEAN], (), world)
-    folded = build_placement((), [MEAN], (0,), world)
-    assert hops(collected, world) == [
+    problem = world_of(line(3), epochs=6)
+    collected = build_placement([deliver()], [MEAN], (), problem)
+    folded = build_placement((), [MEAN], (0,), problem)
+    assert hops(collected, problem) == [
         (1, 0, 1, False),
         (1, 0, 2, True),
         (2, 1, 1, False),
         (2, 1, 1, True),
         (3, 2, 1, False),
     ]
-    assert hops(folded, world) == [(1, 0, 1, False), (2, 1, 1, False), (3, 2, 1, False)]
-    assert predict_energy(collected, world).total.attempts == pytest.approx(6)
-    assert predict_energy(folded, world).total.attempts == pytest.approx(3)
+    assert hops(folded, problem) == [(1, 0, 1, False), (2, 1, 1, False), (3, 2, 1, False)]
+    assert predict_energy(collected, problem).total.attempts == pytest.approx(6)
+    assert predict_energy(folded, problem).total.attempts == pytest.approx(3)
 
 
 def test_the_readings_of_a_long_round_take_several_frames():
     """20 epochs; of values as wide as can be, 17 go into a frame."""
-    world = world_of(line(1), epochs=20)
-    placement = build_placement([deliver()], [], (), world)
-    [load] = predict_reading_loads(placement, world.schedules, world.sizes, world.round)[1]
+    problem = world_of(line(1), epochs=20)
+    placement = build_placement([deliver()], [], (), problem)
+    [load] = predict_reading_loads(placement, problem.schedules, problem.sizes, problem.round)[1]
     assert (load.frames, load.max_frames) == (2, 2)
-    assert load.size < load.max_size <= world.sizes.room
+    assert load.size < load.max_size <= problem.sizes.room
 
 
 def test_a_mote_speaks_when_it_has_something_of_others():
     """Of three in a line, the last two filter; the first has no readings of its own, and folds end where they pass."""
-    world = world_of(line(3), sites=(2, 3))
-    placement = build_placement([deliver(WARM)], [], (), world, {})
-    loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round)
+    problem = world_of(line(3), sites=(2, 3))
+    placement = build_placement([deliver(WARM)], [], (), problem, {})
+    loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round)
     [alone] = {load.send_share for found in loads.readings.values() for load in found}
     assert 0.1 < alone < 1
     assert loads.send_shares(placement.tree) == pytest.approx(
         {3: alone, 2: 1 - (1 - alone) ** 2, 1: 1 - (1 - alone) ** 2}
     )
-    folded = build_placement((), [MEAN], (0,), world, {})  # of slices of six rounds
-    loads = NetworkLoads.of(folded, world.schedules, world.sizes, world.round)
+    folded = build_placement((), [MEAN], (0,), problem, {})  # of slices of six rounds
+    loads = NetworkLoads.of(folded, problem.schedules, problem.sizes, problem.round)
     assert loads.send_shares(folded.tree) == pytest.approx(dict.fromkeys((1, 2, 3), 1 / 6))
 
 
@@ -213,10 +220,10 @@ def test_a_mote_speaks_when_it_has_something_of_others():
 @pytest.mark.parametrize("attributes", [("temp",), ("temp", "volt", "more")])
 def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
     """The longest wait there can be, and then a round of which everything is wanted and as wide as can be."""
-    world = world_of(line(1), epochs, attributes=attributes)
-    placement = build_placement([deliver(WARM, *attributes)], [], (), world, {})
-    [load] = predict_reading_loads(placement, world.schedules, world.sizes, world.round)[1]
-    [sampling] = world.schedules[1].samplings
+    problem = world_of(line(1), epochs, attributes=attributes)
+    placement = build_placement([deliver(WARM, *attributes)], [], (), problem, {})
+    [load] = predict_reading_loads(placement, problem.schedules, problem.sizes, problem.round)[1]
+    [sampling] = problem.schedules[1].samplings
     after, room = filter_report_interval(sampling), epochs_per_frame(sampling)
     waited = next(n for n in range(0, after + epochs, epochs) if n + epochs >= after)
     rows = [None] * waited + [(2**31 - 1,) * (len(attributes) - 1) + (None,)] * epochs
@@ -225,15 +232,15 @@ def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
     assert sum(HEADER_SIZE + len(frame) for frame in frames) <= load.max_frames * load.max_size
 
 
-def hops(placement, world):
-    loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round)
+def hops(placement, problem):
+    loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round)
     return sorted((t.sender, t.receiver, t.frames, t.forwarded) for t in loads.traffic(placement.tree))
 
 
 def test_a_condition_saves_messages_down_to_the_reports():
-    world = world_of(line(3))
-    everything = predict_energy(build_placement([deliver()], [], (), world), world)
-    some = predict_energy(build_placement([deliver(WARM)], [], (), world), world)
+    problem = world_of(line(3))
+    everything = predict_energy(build_placement([deliver()], [], (), problem), problem)
+    some = predict_energy(build_placement([deliver(WARM)], [], (), problem), problem)
     share = DEFAULT_SELECTIVITY["GT"]
     waits = sum((1 - share) ** epoch for epoch in range(10))  # the tenth report is sent whatever is in it
     assert some.total.attempts == pytest.approx(everything.total.attempts / waits)
@@ -263,16 +270,16 @@ def worlds(draw):
 
 @pytest.mark.promise("cheapest-placement")
 @given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4), st.booleans())
-def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, collected):
+def test_every_operator_gets_its_tuples_and_nobody_loses_any(problem, choices, collected):
     delivered = [deliver()] if collected else []
-    placement, weighed = place(delivered, choices, world)
-    tree = world.network.tree
+    placement, weighed = place(delivered, choices, problem)
+    tree = problem.network.tree
     running = {each.fold for each in weighed if each.runs}
     placed = {p.operator: p for p in placement.placed}
     for choice in choices:
         if choice.fold in running:
-            held = placed[find_covering_fold(choice.fold, [p.operator for p in placement.folds])]
-            assert set(held.sites) == set(select_sites(choice.fold, world.sites["field"]))
+            held = placed[covering_fold(choice.fold, [p.operator for p in placement.folds])]
+            assert set(held.sites) == set(select_sites(choice.fold, problem.sites["field"]))
             for site in held.sites:  # whoever partials pass through keeps a table for them
                 assert set(tree.path(site)[:-1]) <= {*held.sites, *held.merging}
             assert held.room >= 1 and not set(held.sites) & set(held.merging)
@@ -281,29 +288,29 @@ def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, col
     assert all(d in placed for d in delivered)
     numbers = [p.number for p in placement.placed if isinstance(p.operator, Fold)]
     assert len(set(numbers)) == len(numbers) and 0 not in numbers
-    assert place(delivered, choices, world) == (placement, weighed)
+    assert place(delivered, choices, problem) == (placement, weighed)
 
 
 @pytest.mark.promise("cheapest-placement")
 @given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4))
-def test_it_is_never_dearer_than_all_or_nothing(world, choices):
-    placement, _ = place((), choices, world)
+def test_it_is_never_dearer_than_all_or_nothing(problem, choices):
+    placement, _ = place((), choices, problem)
 
     def joules(arrangement):
-        return sum(use.total for use in predict_energy(arrangement, world).motes.values())
+        return sum(use.total for use in predict_energy(arrangement, problem).motes.values())
 
     found = tuple(dict.fromkeys(choices))
     for running in (range(len(found)), ()):
-        assert joules(placement) <= joules(build_placement((), found, running, world)) * (1 + 1e-12)
+        assert joules(placement) <= joules(build_placement((), found, running, problem)) * (1 + 1e-12)
 
 
 @pytest.mark.promise("sampled-once")
 @given(worlds(), st.sampled_from(CHOICES))
-def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
+def test_a_slice_costs_at_most_one_message_for_each_mote(problem, choice):
     """Where a partial fits into a frame: the measure of the whole idea."""
-    world = replace(world, round=Round(6, 10))
-    placement = build_placement((), [choice], (0,), world)
-    for loads in predict_partial_loads(placement, world.sizes, world.round).values():
+    problem = replace(problem, round=Round(6, 10))
+    placement = build_placement((), [choice], (0,), problem)
+    for loads in predict_partial_loads(placement, problem.sizes, problem.round).values():
         assert len(loads) == 1
         if not choice.fold.keys:
             assert loads[0].max_frames == 1

@@ -39,10 +39,10 @@ FOLDS = [
 class Motes:
     """What all motes hold while rounds go by; `spent` is how much of its slot each has used."""
 
-    def __init__(self, world, placement):
-        self.world, self.tree = world, placement.tree
+    def __init__(self, problem, placement):
+        self.problem, self.tree = problem, placement.tree
         self.shapes = placement.shapes
-        self.programs = {p.site: p for p in compile_programs(placement.placed, world.schedules.values())}
+        self.programs = {p.site: p for p in compile_programs(placement.placed, problem.schedules.values())}
         self.memories = {site: TableMemory() for site in self.tree.parent}
         for site, program in self.programs.items():
             if site in self.memories:
@@ -53,7 +53,7 @@ class Motes:
 
     def sample(self, tick, values):
         for site, memory in self.memories.items():
-            if site in self.world.schedules and site in self.programs:
+            if site in self.problem.schedules and site in self.programs:
                 outcome = run(self.programs[site], TickSample(tick, values[site]), memory)
                 if outcome.is_due:
                     self.rows[site].append(outcome.reading)
@@ -61,7 +61,7 @@ class Motes:
     def hand_over(self, site, next_tick):
         """What a mote sends in its slot, as payloads; what it passes on goes as it is."""
         sampling = (
-            next((s for s in self.world.schedules[site].samplings), None) if site in self.world.schedules else None
+            next((s for s in self.problem.schedules[site].samplings), None) if site in self.problem.schedules else None
         )
         rows, self.rows[site] = self.rows[site], []
         room = epochs_per_frame(sampling) if sampling else 1
@@ -94,11 +94,11 @@ def networks(draw):
 
 @pytest.mark.promise("sampled-once")
 @given(networks(), st.lists(st.sampled_from(FOLDS), max_size=3), st.booleans(), st.data())
-def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
+def test_what_has_to_go_out_fits_into_its_slot(problem, folds, collected, data):
     delivered = [deliver(WARM, "temp", "volt")] if collected else []
-    placement = build_placement(delivered, [FoldOption(fold, ()) for fold in folds], range(len(folds)), world)
-    agenda = schedule_placement(placement, world)
-    motes = Motes(world, placement)
+    placement = build_placement(delivered, [FoldOption(fold, ()) for fold in folds], range(len(folds)), problem)
+    agenda = schedule_placement(placement, problem)
+    motes = Motes(problem, placement)
     value = st.one_of(st.none(), st.sampled_from([0, 3000]), st.integers(-(2**31), 2**31 - 1))
     order = sorted(agenda.sites.values(), key=lambda own: own.of(Activity.SEND)[0].start_ms)
     end = 0
@@ -109,7 +109,7 @@ def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
         for own in order:
             payloads = motes.hand_over(own.site, end)
             spent = sum(attempt_ms(HARDWARE, HEADER_SIZE + len(payload)) for payload in payloads)
-            spare = attempt_ms(HARDWARE, world.sizes.room)  # for what motes report of themselves
+            spare = attempt_ms(HARDWARE, problem.sizes.room)  # for what motes report of themselves
             assert spent <= own.of(Activity.SEND)[0].length_ms - spare + 1
     reached = set(motes.memories)
     for number, shape in motes.shapes.items():
@@ -124,9 +124,9 @@ def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
 @pytest.mark.parametrize("epochs", [1, 4])
 def test_a_mean_costs_one_frame_for_each_mote_and_slice(epochs):
     ratios = {pair: 1.0 for n in range(5) for pair in ((n, n + 1), (n + 1, n))}
-    world = world_of(ratios, epochs)
-    placement = build_placement((), [FoldOption(mean(slices=SlicePattern.cut(40, (0,), 10)), ())], (0,), world)
-    agenda, motes, sent = schedule_placement(placement, world), Motes(world, placement), 0
+    problem = world_of(ratios, epochs)
+    placement = build_placement((), [FoldOption(mean(slices=SlicePattern.cut(40, (0,), 10)), ())], (0,), problem)
+    agenda, motes, sent = schedule_placement(placement, problem), Motes(problem, placement), 0
     for begin in range(0, 80, agenda.period):
         for tick in range(begin, begin + agenda.period, 10):
             motes.sample(tick, {site: (site, 1) for site in motes.memories})

@@ -73,10 +73,10 @@ def test_what_may_be_due_at_any_time_has_slots_in_each_round(placed):
 @given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 6), st.integers(0, 20))
 def test_shares_are_those_that_are_counted(every, phase, asks, hops):
     rounds = RoundPattern(every, phase % every, asks)
-    turn = rounds.turn(hops)
+    turn = rounds.poll_phase(hops)
     due = [number % every == rounds.phase for number in range(every * 60)]
     turns = [asks > 0 and (number - hops) % asks == 0 for number in range(every * 60)]
     both = [one and other for one, other in zip(due, turns, strict=True)]
     some = [one or other for one, other in zip(due, turns, strict=True)]
-    assert rounds.both(turn) == pytest.approx(sum(both) / len(both))
+    assert rounds.overlap_share(turn) == pytest.approx(sum(both) / len(both))
     assert rounds.slot_share(turn) == pytest.approx(sum(some) / len(some))

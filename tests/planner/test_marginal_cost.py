@@ -88,12 +88,10 @@ def test_infeasible_query_gives_reason_others_have_costs(office):
     deployment, catalog = office
     hasty = f"{ALL} DELIVER WITHIN 1 SEC"
     told = explain_workload(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
-    assert told["all"].startswith("what is sampled arrives after ") and told["motes"] is None
-    assert told["queries"][1]["alone"].startswith("what is sampled arrives after ")
+    assert told["all"].startswith("a sample arrives after ") and told["motes"] is None
+    assert told["queries"][1]["alone"].startswith("a sample arrives after ")
     assert told["queries"][0]["alone"]["messages"] > 0 and told["queries"][0]["added"] == told["all"]
-    assert render_workload(told).startswith(
-        "together on the motes\n  these motes cannot run them: what is sampled arrives"
-    )
+    assert render_workload(told).startswith("together on the motes\n  these motes cannot run them: a sample arrives")
 
 
 @pytest.mark.promise("explain")

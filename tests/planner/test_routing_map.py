@@ -64,7 +64,7 @@ def test_drawing_of_walk_is_up_to_date(drawn):
 def test_nothing_to_draw_is_reported(capsys, tmp_path):
     file = tmp_path / "map.svg"
     code, out, err = call(capsys, "-c", OFFICE, "--map", file, f"{MEAN} DELIVER WITHIN 1 SEC")
-    assert code == 2 and out and err.startswith("SN514: there is nothing to draw: what is sampled arrives after")
+    assert code == 2 and out and err.startswith("SN514: there is nothing to draw: a sample arrives after")
     code, _, err = call(capsys, "-c", OFFICE, "--map", file, "SELECT room FROM rooms")
     assert code == 2 and err == "SN514: there is nothing to draw: motes do nothing for this\n"
     code, out, err = call(capsys, "-c", OFFICE, "-o", "json", "--map", file, "SELECT room FROM rooms")

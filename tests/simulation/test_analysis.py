@@ -150,7 +150,7 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     assert (code, err, told["type"], told["code"]) == (2, "", "error", "SN514")
     hasty = f"{QUERIES['collect']} DELIVER WITHIN 1 SEC"
     code, out, err = call(capsys, "-c", OFFICE, "--analyze", hasty)
-    assert code == 2 and "simulated on the motes of lab54\n  cannot be run there: what is sampled arrives after" in out
+    assert code == 2 and "simulated on the motes of lab54\n  cannot be run there: a sample arrives after" in out
 
 
 @pytest.mark.promise("explain")

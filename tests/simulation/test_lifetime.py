@@ -188,9 +188,7 @@ def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
 
 
 def test_what_no_interval_lets_run_says_why(office, catalog):
-    with pytest.raises(
-        LifetimeError, match=r"what is sampled arrives after [\d,]+ ms, and is to be there within 1,000"
-    ):
+    with pytest.raises(LifetimeError, match=r"a sample arrives after [\d,]+ ms, and is to arrive within 1,000"):
         fit_lifetime(
             asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog),
             initial_world(office, catalog),

@@ -423,6 +423,6 @@ def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its
         (ASLEEP, 120),
     ]
     assert station.events.counts == {AWAKE: 1, ASLEEP: 1}
-    assert re.search(r"it would send until \d+ ms, and after 1000 ms the next", station.events.latest[0].why)
+    assert re.search(r"its slot would end after \d+ ms, and the next round", station.events.latest[0].why)
     assert station.world.agenda is not None and station.world.awake_reason is None
     assert judge(bed, "rarely") >= 5

@@ -136,7 +136,7 @@ def duties_along(parents, round_ms, share, begin_ms, rounds=EVERY_ROUND):
             ),
             repeat_ms=begin_ms - first_ms,
             rounds=rounds,
-            turn=rounds.turn(depth[mote]),
+            poll_phase=rounds.poll_phase(depth[mote]),
         )
         for mote in parents
     }

@@ -34,7 +34,9 @@ class Line:
         for number, mote in self.motes.items():
             configs = made.configs[number]
             if rounds is not None:
-                radio_schedule = replace(configs.orders.radio_schedule, rounds=rounds, turn=rounds.turn(number))
+                radio_schedule = replace(
+                    configs.orders.radio_schedule, rounds=rounds, poll_phase=rounds.poll_phase(number)
+                )
                 orders = replace(configs.orders, programs=(), radio_schedule=radio_schedule)
                 configs = replace(configs, schedule=Schedule(number, 1, ()), orders=orders)
             mote.install(configs)
@@ -99,7 +101,7 @@ def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_r
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
-    line, silent = Line(ratio, RoundPattern(asks=5)), Line(ratio, RoundPattern())
+    line, silent = Line(ratio, RoundPattern(poll_every=5)), Line(ratio, RoundPattern())
     for each in (line, silent):
         each.kernel.run_until(20 * ROUND_US - 1)
     turns = [(event.mote, event.time // ROUND_US) for event in line.trace.of("inquired")]
