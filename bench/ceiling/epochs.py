@@ -1,0 +1,135 @@
+"""Filter, aggregate and join by hand over epochs: every site reports at the same tick, every 30 seconds.
+
+Batches hold whole epochs. Each epoch becomes a row of matrices with a column for each site, filled with `bincount`,
+`minimum.at` and `maximum.at`. A window is the fold of the last 21 rows, made of folds of 2, 4, 8 and 16 rows. The files
+may assume the schedule (ticks are multiples of 30 s), and nothing about the number of sites or missing readings.
+"""
+
+import numpy as np
+
+from bench.answers import Tuples, Windows
+from bench.ceiling.codes import Codes
+
+EVERY, SLIDE = 30, 60  # seconds
+REACH = 21  # epochs of a closed window of ten minutes
+_MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+class Filter:
+    """Q1: one mask for each batch."""
+
+    def __init__(self, scale):
+        self._above, self._taken = 20 * 10**scale, 0
+
+    def step(self, streams):
+        road = streams["road"]
+        kept = np.flatnonzero((road["temp"] < 50) & (road["vibration"] > self._above))
+        index = kept + (self._taken + 1)
+        self._taken += len(road["tick"])
+        if not len(kept):
+            return []
+        columns = [(road[name][kept], None) for name in ("tick", "site", "vibration")]
+        return [Tuples(road["tick"][kept], index, columns)]
+
+
+class Aggregate:
+    """MIN, MAX, AVG and COUNT of the vibration by site, in the last ten minutes, every minute."""
+
+    def __init__(self, scale):
+        self._unit, self._codes = 10**scale, Codes()
+        self._low = _Rows(np.minimum, _MOST)
+        self._high = _Rows(np.maximum, _LEAST)
+        self._sum, self._count = _Rows(np.add, 0), _Rows(np.add, 0)
+
+    def step(self, streams):
+        road = streams["road"]
+        first, epochs, code = _cells(road, self._codes)
+        sites, value = len(self._codes), road["vibration"]
+        cell = (road["tick"] // EVERY - first) * sites + code
+        low, high = np.full(epochs * sites, _MOST), np.full(epochs * sites, _LEAST)
+        np.minimum.at(low, cell, value)
+        np.maximum.at(high, cell, value)
+        total = np.bincount(cell, value, epochs * sites).astype(np.int64)
+        count = np.bincount(cell, minlength=epochs * sites)
+        at = _windows(first, epochs)
+        low, high, total, count = (
+            rows.fold(new.reshape(epochs, sites), at).reshape(-1)
+            for rows, new in ((self._low, low), (self._high, high), (self._sum, total), (self._count, count))
+        )
+        some = np.flatnonzero(count)
+        bounds = np.searchsorted(some, np.arange(len(at) + 1) * sites)
+        mean = total[some] / (count[some] * np.float64(self._unit))
+        groups = np.tile(self._codes.values, len(at))[some]
+        columns = [groups, _values(low[some], self._unit), _values(high[some], self._unit), mean, count[some]]
+        return [Windows((first + at) * EVERY, bounds, [(column, None) for column in columns])]
+
+
+class Join:
+    """Q2: MIN(temp) and MAX(vibration) of the readings that have a vehicle at the same site and time."""
+
+    def __init__(self, scale):
+        self._unit, self._codes = 10**scale, Codes()
+        self._low, self._high = _Rows(np.minimum, _MOST), _Rows(np.maximum, _LEAST)
+
+    def step(self, streams):
+        road, traffic = streams["road"], streams["traffic"]
+        first, epochs, code = _cells(road, self._codes)
+        sites = len(self._codes)
+        lane = self._codes.of(traffic["site"])
+        sites = len(self._codes)
+        passed = np.zeros(epochs * sites, bool)
+        passed[(traffic["tick"] // EVERY - first) * sites + lane] = True
+        epoch = road["tick"] // EVERY - first
+        met = np.flatnonzero(passed[epoch * sites + code])
+        low, high = np.full((epochs, 1), _MOST), np.full((epochs, 1), _LEAST)
+        np.minimum.at(low[:, 0], epoch[met], road["temp"][met])
+        np.maximum.at(high[:, 0], epoch[met], road["vibration"][met])
+        at = _windows(first, epochs)
+        low, high = (rows.fold(new, at)[:, 0] for rows, new in ((self._low, low), (self._high, high)))
+        there = low != _MOST
+        return [
+            Windows((first + at) * EVERY, np.arange(len(at) + 1), [(low, there), (_values(high, self._unit), there)])
+        ]
+
+
+class _Rows:
+    """The last rows of one matrix, and folds of the 21 rows up to each of some rows."""
+
+    def __init__(self, fold, blank):
+        self._fold, self._blank = fold, blank
+        self._kept = np.empty((0, 0), np.int64)
+
+    def fold(self, new, at):
+        wider = np.full((REACH - 1, new.shape[1]), self._blank)
+        if len(self._kept):
+            wider[:, : self._kept.shape[1]] = self._kept
+        rows = np.concatenate([wider, new])
+        self._kept = rows[len(rows) - (REACH - 1) :]
+        two = self._fold(rows[1:], rows[:-1])
+        four = self._fold(two[2:], two[:-2])
+        eight = self._fold(four[4:], four[:-4])
+        if self._fold is np.add:
+            sixteen = eight[8:] + eight[:-8]
+            return (sixteen[5:] + four[1 : 1 + len(sixteen) - 5] + rows[: len(sixteen) - 5])[at]
+        sixteen = self._fold(eight[8:], eight[:-8])
+        return self._fold(sixteen[5:], sixteen[:-5])[at]
+
+
+def _values(multiples, unit):
+    """What answers hold of a scaled attribute: the double nearest to each multiple."""
+    return multiples if unit == 1 else multiples / np.float64(unit)
+
+
+def _cells(stream, codes):
+    """The first epoch of a batch, how many it has, and the code of the site of each reading."""
+    first = int(stream["tick"][0]) // EVERY
+    return first, int(stream["tick"][-1]) // EVERY - first + 1, codes.of(stream["site"])
+
+
+def _windows(first, epochs):
+    """The rows of a batch at which a window ends."""
+    step = SLIDE // EVERY
+    return np.arange(-first % step, epochs, step)
+
+
+CEILINGS = {"filter": Filter, "aggregate": Aggregate, "join": Join}

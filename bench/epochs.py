@@ -1,0 +1,253 @@
+"""Filters, aggregates and joins over epochs in which all sites report at the same tick: `python -m bench.epochs`.
+
+The extents are sensed every 30 seconds, attributes are integers or have `scale 2`, and late readings are revised back to
+the default horizon of a day. Measured are readings a second in batches of many epochs, against a ceiling by hand; live,
+the time of an epoch after 100, 1,000 and 2,880 epochs; the state after a day; and what more queries cost that differ in
+their WHERE, or begin at different times. Times are those of a core, so that other processes do not count.
+"""
+
+import argparse
+import gc
+import json
+import time
+
+import numpy as np
+
+from acquisition.batch import Batch, unit_weights
+from basestation.execution.engine import Engine
+from basestation.execution.snapshot import save_engine
+from basestation.planner.binder import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.updates.update import split_by_query
+from bench import record
+from bench.answers import Digest
+from bench.ceiling.epochs import CEILINGS, EVERY
+from bench.memory import forget_peak, held
+from bench.ours import answers
+
+SEED = 20261119
+DELAY = 5  # seconds from the tick of an epoch to its delivery, before the wait is over
+DAY = 24 * 3600 // EVERY
+LIVE = (100, 1_000, DAY)  # epochs after which the time of an epoch is looked at
+AROUND = 20  # epochs of which the median is taken
+SITES = (54, 1_000)
+READINGS = 1_000_000
+BULK = 65_536  # readings in a batch, rounded to whole epochs
+FEW, MANY = 100, 50  # aggregates with their own WHERE; joins that begin at different times
+TIMES = 3
+TYPES = {"integer": (0, "integer"), "scale 2": (2, "float {scale 2}")}
+TEXTS = {
+    "filter": "SELECT road.time, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20",
+    "aggregate": (
+        "SELECT site, MIN(vibration) AS low, MAX(vibration) AS high, AVG(vibration) AS mean, COUNT(*) AS readings "
+        "FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY site"
+    ),
+    "join": (
+        "SELECT MIN(temp), MAX(vibration) FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN], "
+        "traffic [FROM NOW-10 TO NOW SLIDE 1 MIN] WHERE road.site = traffic.site AND road.time = traffic.time"
+    ),
+}  # fmt: skip
+
+
+def catalog_of(form, sites, kind, late=""):
+    """The extents of a form: `traffic` too where it joins."""
+    _, declared = TYPES[kind]
+    end = f"every {EVERY} sec at sites 1 .. {sites} wait 10 sec {late}"
+    text = f"road: sensed (site:integer, time:integer, temp:integer, vibration:{declared}) {end}"
+    if form == "join":
+        text += f"\ntraffic: sensed (site:integer, time:integer, weight:integer) {end}"
+    return read_schema(text, tick_ms=1_000)
+
+
+def epochs_of(form, sites, kind, first, epochs):
+    """The streams of some epochs, as columns with `tick`: the same for the same epochs, however they are cut."""
+    scale, _ = TYPES[kind]
+    found = {}
+    for stream, number in (("road", 0), ("traffic", 1)) if form == "join" else (("road", 0),):
+        rngs = [np.random.default_rng([SEED, number, sites, first + epoch]) for epoch in range(epochs)]
+        draws = np.concatenate([rng.random((sites, 2)) for rng in rngs])
+        tick = np.repeat((first + np.arange(epochs)) * EVERY, sites)
+        site = np.tile(np.arange(1, sites + 1), epochs)
+        found[stream] = {"tick": tick, "site": site, "time": tick}
+        if stream == "road":
+            found[stream]["temp"] = (draws[:, 0] * 80).astype(np.int64) - 20
+            found[stream]["vibration"] = (draws[:, 1] * 60 * 10**scale).astype(np.int64)
+        else:
+            found[stream]["weight"] = (draws[:, 0] * 40_000).astype(np.int64)
+    return found
+
+
+def batch_of(columns):
+    """A stream as the engine takes it; an epoch is delivered at one tick."""
+    tick = columns["tick"]
+    values = {name: values for name, values in columns.items() if name != "tick"}
+    return Batch(tick, columns["site"], tick + DELAY, unit_weights(len(tick)), values)
+
+
+def deliver(engine, batches, clock):
+    """Give some batches to the engine; return the seconds that it took, and its updates."""
+    start = time.process_time()
+    for name, batch in batches:
+        engine.deliver(name, batch)
+    updates = engine.on_clock(clock)
+    return time.process_time() - start, updates
+
+
+def engine_of(form, sites, kind, texts, late=""):
+    """An engine that runs some queries, and its catalog."""
+    catalog = catalog_of(form, sites, kind, late)
+    engine = Engine(catalog)
+    for number, text in enumerate(texts, 1):
+        engine.add(number, bind_text(text, catalog)[0])
+    return engine, catalog
+
+
+def bulk(form, sites, kind, readings):
+    """Readings a second of the engine and the ceiling, and whether their answers are the same."""
+    engine, _ = engine_of(form, sites, kind, [TEXTS[form]])
+    ceiling, step = CEILINGS[form](TYPES[kind][0]), max(1, BULK // sites)
+    streams = 2 if form == "join" else 1
+    epochs, taken, seconds, by_hand = readings // sites // streams, 0, 0.0, 0.0
+    ours, theirs = Digest(), Digest()
+    for first in range(0, epochs, step):
+        columns = epochs_of(form, sites, kind, first, min(step, epochs - first))
+        batches = [(name, batch_of(found)) for name, found in columns.items()]
+        clock = int(columns["road"]["tick"][-1]) + DELAY
+        spent, updates = deliver(engine, batches, clock)
+        start = time.process_time()
+        said = ceiling.step(columns)
+        by_hand += time.process_time() - start
+        seconds += spent
+        taken += sum(len(batch) for _, batch in batches)
+        ours.add(answers(updates))
+        theirs.add(said)
+    return {"ours": taken / seconds, "ceiling": taken / by_hand, "agrees": str(ours) == str(theirs)}
+
+
+def live(form, sites, kind, late=""):
+    """Milliseconds of an epoch around each of `LIVE`, and bytes of state and memory after a day."""
+    engine, _ = engine_of(form, sites, kind, [TEXTS[form]], late)
+    gc.collect()
+    before, times = forget_peak(), []
+    for epoch in range(DAY + 1):
+        columns = epochs_of(form, sites, kind, epoch, 1)
+        batches = [(name, batch_of(found)) for name, found in columns.items()]
+        spent, _ = deliver(engine, batches, epoch * EVERY + DELAY)
+        times.append(spent)
+    around = {str(at): 1e3 * float(np.median(times[at - AROUND : at])) for at in LIVE}
+    return {"ms": around, "state": len(save_engine(engine)), "held": held() - before}
+
+
+def sharing(form, sites, queries, staggered):
+    """Milliseconds of an epoch for some queries: aggregates with their own WHERE, or joins; bytes of state."""
+    if form == "aggregate":
+        texts = [TEXTS[form].replace(" GROUP BY", f" WHERE vibration > {k % 50} GROUP BY") for k in range(queries)]
+    else:
+        texts = [TEXTS[form]] * queries
+    engine, catalog = engine_of(form, sites, "integer", [] if staggered else texts)
+    times, epochs, next_tick = [], 60 + AROUND, 0
+    waiting = list(enumerate(texts, 1)) if staggered else []
+    for epoch in range(epochs):
+        columns = epochs_of(form, sites, "integer", epoch, 1)
+        clock = epoch * EVERY + DELAY
+        while waiting and next_tick < clock:  # one query more at each tick
+            number, text = waiting.pop(0)
+            engine.on_clock(next_tick)
+            engine.add(number, bind_text(text, catalog)[0])
+            next_tick += 1
+        batches = [(name, batch_of(found)) for name, found in columns.items()]
+        start = time.process_time()
+        _, updates = deliver(engine, batches, clock)
+        list(split_by_query(updates))
+        times.append(time.process_time() - start)
+    return {"ms": 1e3 * float(np.median(times[-AROUND:])), "state": len(save_engine(engine))}
+
+
+MEASURES = {"bulk": bulk, "live": live, "sharing": sharing}
+
+
+def child(measure, *arguments):
+    """One measurement in a process of its own."""
+    return record.child("bench.epochs", "--one", json.dumps([measure, *arguments]))
+
+
+def bulk_figures():
+    """Rates of each form, site count and type, the median of a few processes."""
+    for form in TEXTS:
+        for sites in SITES:
+            for kind in TYPES:
+                runs = [child("bulk", form, sites, kind, READINGS) for _ in range(TIMES)]
+                ours, ceiling = (float(np.median([run[name] for run in runs])) for name in ("ours", "ceiling"))
+                case = f"{form}, {kind}, {sites} sites, batches of {BULK} readings"
+                yield case, "readings a second", round(ours), "readings/s"
+                yield (
+                    case,
+                    "spread",
+                    f"{min(r['ours'] for r in runs):.0f} to {max(r['ours'] for r in runs):.0f}",
+                    "readings/s",
+                )
+                yield case, "ceiling", round(ceiling), "readings/s"
+                yield case, "share of the ceiling", round(ours / ceiling, 3), "times"
+                yield case, "agrees", int(all(run["agrees"] for run in runs)), "yes or no"
+
+
+def live_figures():
+    """Times of an epoch, and the state after a day, under the default horizon and under one of ten minutes."""
+    for form in TEXTS:
+        for sites in SITES:
+            day, short = (
+                child("live", form, sites, "integer"),
+                child("live", form, sites, "integer", "late revise by 10 min"),
+            )
+            case = f"{form}, integer, {sites} sites, epoch by epoch"
+            for at, found in day["ms"].items():
+                yield case, f"epoch {at}", round(found, 3), "ms"
+            yield (
+                case,
+                f"epoch {DAY} to epoch {LIVE[0]}",
+                round(day["ms"][str(DAY)] / day["ms"][str(LIVE[0])], 3),
+                "times",
+            )
+            for name in ("state", "held"):
+                yield case, f"{name} after a day", day[name], "bytes"
+                yield case, f"{name} after a day, horizon of 10 min", short[name], "bytes"
+            yield case, "state to that of a horizon of 10 min", round(day["state"] / short["state"], 3), "times"
+
+
+def sharing_figures():
+    """Many queries against one."""
+    for form, queries, staggered, what in (
+        ("aggregate", FEW, False, "with their own WHERE"),
+        ("join", MANY, False, "that begin together"),
+        ("join", MANY, True, "that begin one tick apart"),
+    ):
+        one, many = (child("sharing", form, SITES[0], number, staggered) for number in (1, queries))
+        case = f"{queries} {form}s {what}, {SITES[0]} sites"
+        yield case, "epoch of 1", round(one["ms"], 3), "ms"
+        yield case, f"epoch of {queries}", round(many["ms"], 3), "ms"
+        yield case, "time ratio", round(many["ms"] / one["ms"], 3), "times"
+        yield case, "state ratio", round(many["state"] / one["state"], 3), "times"
+
+
+PARTS = {"bulk": bulk_figures, "live": live_figures, "sharing": sharing_figures}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        measure, *arguments = json.loads(options.one)
+        print(json.dumps(MEASURES[measure](*arguments)))
+        return
+    for part in options.parts or PARTS:
+        figures = []
+        for figure in PARTS[part]():
+            figures.append(figure)
+            print("{}: {} {} {}".format(*figure), flush=True)
+        record.keep_figures(f"epochs_{part}", "default", figures)
+
+
+if __name__ == "__main__":
+    main()
