@@ -16,8 +16,8 @@ $(STAMP): pyproject.toml tools/setup.sh
 
 setup: $(STAMP) ## make .venv with everything in it, Java for Spark included
 
-demo: $(STAMP) ## set up, then run the example deployment
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/roadbridge/demo.sh
+demo: $(STAMP) ## set up, then run a station with 54 simulated motes and ask it
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/lab54/demo.sh
 
 test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n replays a run)
 	@MOTELOOM_COUNTS=$${MOTELOOM_COUNTS:-small} $(PYTEST) $(ARGS)

@@ -7,6 +7,8 @@ from basestation.cli.station_arguments import add_station, client_of, print_stat
 
 HELP = "show what a running station knows of each mote"
 EXAMPLE = "moteloom motes"
+COUNTED = ("due", "delivered", "merged", "filtered", "lost")
+"""Of the station's ledger (docs/semantics.md): readings by extent and mote."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,12 +30,11 @@ def run(options: argparse.Namespace) -> int:
         for mote in motes:
             print(json.dumps(mote))
         return 0
-    print("mote  parent  state       readings due  delivered  lost")
+    print("mote  parent  state       due  delivered  merged  filtered  lost")
     for mote in motes:
-        due, delivered, lost = (
-            sum(of.get(name, 0) for of in mote["readings"].values()) for name in ("due", "received", "lost")
-        )
+        of = {name: sum(readings.get(name, 0) for readings in mote["readings"].values()) for name in COUNTED}
         parent = "-" if mote["parent"] is None else mote["parent"]
         state = "silent" if mote["is_silent"] else mote["state"]
-        print(f"{mote['mote']:>4}  {parent:>6}  {state:<10}  {due:>12}  {delivered:>9}  {lost:>4}")
+        counts = f"{of['due']:>5}  {of['delivered']:>9}  {of['merged']:>6}  {of['filtered']:>8}  {of['lost']:>4}"
+        print(f"{mote['mote']:>4}  {parent:>6}  {state:<10}{counts}")
     return 0

@@ -41,6 +41,7 @@ example:
 
 def _add_watch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--after", type=int, default=0, metavar="N", help="begin behind the update with this number")
+    parser.add_argument("--epochs", action="store_true", help="show the coverage of each epoch of a stream too")
     parser.add_argument("--count", type=int, metavar="N", help="end after so many updates")
 
 
@@ -99,6 +100,8 @@ def _watch(options: argparse.Namespace) -> int:
     left = options.count
     for updates in client_of(options).updates(options.number, options.after, WAIT_SECONDS):
         for update in updates:
+            if update["type"] == "epoch" and options.output == "table" and not options.epochs:
+                continue
             print(json.dumps(update) if options.output == "json" else _line(update))
             if left is not None and (left := left - 1) <= 0:
                 return 0

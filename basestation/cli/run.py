@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.station_arguments import DATA, TOKEN_FILE
+from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE
 
 if TYPE_CHECKING:
     from basestation.station.durable import DurableStation
@@ -108,10 +108,12 @@ def _run(options: argparse.Namespace) -> int:
         runner = Runner(durable, clock, motes)
         token = None if options.no_token else _token(options.data)
         with RestServer(LiveControl(runner), token, options.host, options.port) as server:
+            (options.data / URL_FILE).write_text(server.url + "\n", encoding="utf-8")
             _greet(options, deployment, durable, server.url)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: runner.stop())
             runner.run()
+            (options.data / URL_FILE).unlink(missing_ok=True)
         journal.state_fact("stopped_ms", str(durable.last_ms))
         print("stopped; everything is kept", file=sys.stderr)
         return 0

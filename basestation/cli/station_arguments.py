@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from basestation.client.http import StationClient, StationError
 
 DATA = "moteloom-data"
-TOKEN_FILE = "token"
+TOKEN_FILE, URL_FILE = "token", "url"
 REFUSED, UNREACHABLE = 2, 4
 URL = "http://127.0.0.1:8137"
 
@@ -19,7 +19,9 @@ URL = "http://127.0.0.1:8137"
 def add_station(parser: argparse.ArgumentParser) -> None:
     """The arguments --url, --token, --data and -o."""
     parser.add_argument(
-        "--url", default=os.environ.get("MOTELOOM_URL", URL), help="the station (MOTELOOM_URL); default: %(default)s"
+        "--url",
+        default=os.environ.get("MOTELOOM_URL"),
+        help=f"the station (MOTELOOM_URL); default: that of --data, or {URL}",
     )
     parser.add_argument(
         "--token",
@@ -40,13 +42,16 @@ def client_of(options: argparse.Namespace) -> "StationClient":
     """The client that the arguments describe."""
     from basestation.client.http import StationClient
 
-    token = options.token
-    if token is None:
-        try:
-            token = (options.data / TOKEN_FILE).read_text(encoding="utf-8").strip()
-        except OSError:
-            token = None
-    return StationClient(options.url, token)
+    token = options.token or _read(options.data / TOKEN_FILE)
+    return StationClient(options.url or _read(options.data / URL_FILE) or URL, token)
+
+
+def _read(path: Path) -> str | None:
+    """What a station wrote into its data directory, if it is on this machine and may be read."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
 
 
 def print_station_error(error: "StationError", as_json: bool) -> int:
