@@ -19,7 +19,7 @@ from basestation.controller.what_if import plan_what_if
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed.testbed import measure, scenario_around
+from basestation.testbed.scenarios import measure, scenario_around
 from bench import record
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site

@@ -36,6 +36,12 @@ class Backhaul:
     def receive(self) -> bytes:
         return self._transport.receive()
 
+    def open(self) -> None:
+        self._transport.open()
+
+    def close(self) -> None:
+        self._transport.close()
+
     def _luck(self, purpose: Purpose, copy: int = 0) -> float:
         return uniform(draw(self._seed, purpose, self._count, copy))
 

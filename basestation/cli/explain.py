@@ -16,7 +16,7 @@ from basestation.cli.query_arguments import (
     query_text,
     read,
 )
-from basestation.cli.simulation import Progress, parse_span
+from basestation.cli.simulation import ProgressBar, parse_span
 
 HELP = "show what a query means, how it runs, and what motes do for it"
 EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
@@ -211,7 +211,7 @@ def _of_plans(bound: "Sequence[Plan | Correction]") -> "list[Plan]":
 def _around(args: argparse.Namespace, deployment: "Deployment") -> "tuple[Deployment, Scenario]":
     """The deployment as the simulated motes find it, and the scenario to simulate."""
     from acquisition.errors import InputError
-    from basestation.testbed.testbed import deployment_of, scenario_around
+    from basestation.testbed.scenarios import deployment_of, scenario_around
 
     try:
         around = scenario_around(deployment, args.world)
@@ -230,9 +230,9 @@ def _analysis(
     """The analysis of all queries together; None if motes do nothing for them."""
     from basestation.testbed.analysis import analyse
 
-    progress = Progress(1.0)
+    progress = ProgressBar(1.0)
     try:
-        return analyse(_of_plans(bound), around, catalog, args.seed, args.span, progress.at, statistics)
+        return analyse(_of_plans(bound), around, catalog, args.seed, args.span, progress.show, statistics)
     finally:
         progress.end()
 

@@ -1,36 +1,39 @@
-"""Simulating: what verbs that simulate have in common: for how long, and a bar that shows how much of it is over."""
+"""The parts that commands with a simulation share: the argument for the simulated time, and a progress bar."""
 
 import argparse
 import sys
 import time
 
 
-def parse_span(text):
-    """Milliseconds."""
+def parse_span(text: str) -> int:
+    """Milliseconds. Raises ArgumentTypeError for anything but a span of time."""
     from acquisition.units import milliseconds_of
 
-    if not (found := milliseconds_of(text)):
-        raise argparse.ArgumentTypeError(f"`{text}` is no span of time, such as 90s, 30min or 24h")
+    found = milliseconds_of(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected a span of time such as 90s, 30min or 24h, found `{text}`")
     return found
 
 
-class Progress:
-    """A bar on standard error; nothing where nobody looks at it."""
+class ProgressBar:
+    """A bar on standard error, if that is a terminal. `total` is the amount at which it is full."""
 
     WIDTH = 40
 
-    def __init__(self, whole):
-        self._whole, self._next = whole, 0.0
-        self._watched = sys.stderr.isatty()
+    def __init__(self, total: float) -> None:
+        self._total, self._next = total, 0.0
+        self._is_shown = sys.stderr.isatty()
 
-    def at(self, done):
+    def show(self, done: float) -> None:
+        """Show that the amount `done` is over, at most five times a second."""
         now = time.monotonic()
-        if self._watched and now >= self._next:
+        if self._is_shown and now >= self._next:
             self._next = now + 0.2
-            share = done / self._whole
+            share = done / self._total
             full = round(share * self.WIDTH)
             print(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {share:4.0%}", end="", file=sys.stderr, flush=True)
 
-    def end(self):
-        if self._watched:
+    def end(self) -> None:
+        """Remove the bar."""
+        if self._is_shown:
             print("\r" + " " * (self.WIDTH + 8) + "\r", end="", file=sys.stderr, flush=True)

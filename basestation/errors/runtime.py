@@ -100,7 +100,7 @@ INPUT = {
         "a scenario that cannot be swept",
         "A sweep computes many rounds at once: all queries start at the beginning, clocks are right, and faults occur only on "
         "the air and in sensors. Without `--swept` any scenario runs, mote by mote.",
-        "calm.scenario.toml: cannot be swept: a query comes later, or goes",
+        "calm.scenario.toml: cannot be swept: a query is submitted later, or stopped",
     ),
 }
 

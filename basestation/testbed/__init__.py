@@ -1,1 +1,1 @@
-"""Testbed: a station joined to simulated motes in virtual time. The one room that imports the simulator."""
+"""The testbed: a station and simulated motes in one process and in virtual time. The one room that imports the simulator."""

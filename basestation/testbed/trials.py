@@ -1,22 +1,23 @@
-"""Trials: a scenario run under several seeds: the figures of each, their means, and how sure one can be of them."""
+"""Trials: runs of a scenario under several seeds, the figures of each, their means and confidence intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, TextIO
+from typing import Any, TextIO
 
 from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
 from basestation.controller.migration import MigrationEvent
-from basestation.results.wire import schema_as_json, update_as_json
-from basestation.testbed.testbed import Testbed, VectorTestbed
-from basestation.updates.update import EpochMarks, WindowUpdates, split_interleaved
 from gateway.diagnostics import DiagnosticError
-
-if TYPE_CHECKING:
-    from basestation.testbed.testbed import Scenario
+from basestation.results.feed import Feed
+from basestation.results.wire import schema_as_json, update_as_json
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
+from basestation.updates.update import EpochMarks, Update, WindowUpdates, split_interleaved
+from simulator.scenario import Scenario
 
 DAY_MS = 86_400_000
 # Student's t, 97.5 %, for 1, 2, … degrees of freedom (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2).
@@ -27,10 +28,10 @@ T_975 = (
 
 
 class DiscardingArchive:
-    """An archive that keeps nothing: what happened is in the trace."""
+    """An archive that stores nothing: the trace has the readings."""
 
     def append(self, extent: Extent, batch: Batch) -> None:
-        """It is safe in the trace."""
+        """Discard the readings."""
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         return empty_batch(extent.schema)
@@ -38,7 +39,7 @@ class DiscardingArchive:
 
 @dataclass(frozen=True, slots=True)
 class MoteFigures:
-    """What one mote did. `lifetime_days` is until its battery is empty if it goes on like this; or was."""
+    """The figures of one mote. `lifetime_days` is when its battery is empty at this consumption, or when it was empty."""
 
     mote: int
     produced: int
@@ -53,9 +54,12 @@ class MoteFigures:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run. `coverage` is, by query, the share of what was due that its windows have, as they stand now; `decided` what was
-    decided again while it ran. `accounts` has by extent and mote what became of each reading that was due, `nobodys` by extent how
-    many came merged and nobody tells of whom."""
+    """The outcome of one run.
+
+    `coverage` is, by query, the share of the readings due that its windows contain, in their latest version. `decided` has the
+    decisions of the re-optimizer. `accounts` has by extent and mote the outcome of each reading that was due, `unattributed` by
+    extent the number of merged readings whose sites are unknown.
+    """
 
     seed: int
     motes: tuple[MoteFigures, ...]
@@ -70,7 +74,7 @@ class Trial:
     errors: Mapping[str, int]
 
     def figures(self) -> dict[str, float]:
-        """What is compared between seeds."""
+        """The figures that are compared between seeds."""
         found: dict[str, float] = {
             "readings produced": sum(mote.produced for mote in self.motes),
             "readings received": sum(
@@ -94,7 +98,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Of one figure: the mean over all seeds, and the half width of its 95 % interval; nan for one seed."""
+    """One figure: its mean over all seeds, and half the width of its 95 % confidence interval (nan for one seed)."""
 
     mean: float
     margin: float
@@ -123,18 +127,23 @@ def student_t(freedom: int) -> float:
 
 
 class TrialRun:
-    """One run while it goes on; where a folder is given, answers and trace are written there as they come."""
+    """One run in progress. With a folder it writes answers and trace there as they come."""
 
-    def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None, swept: bool = False,
+    def __init__(self, scenario: Scenario, seed: int, folder: Path | None = None, swept: bool = False,
                  agenda: bool = False) -> None:  # fmt: skip
         self.seed, self._scenario = seed, scenario
         self._files: list[TextIO] = []
         self._answers = self._open(folder, "answers.jsonl")
         trace = self._open(folder, "trace.txt")
-        told = scenario, seed, trace and trace.write, trace is not None, DiscardingArchive()
-        self.bed = VectorTestbed(*told) if swept else Testbed(*told, agenda)
-        self._read: dict[str, int] = {}
-        self._windows: dict[str, dict] = {}
+        sink, traced, archive = trace.write if trace else None, trace is not None, DiscardingArchive()
+        # This run drains the feed after each step. One step may publish more than a feed for clients retains.
+        feed = Feed(limit=sys.maxsize)
+        self.bed: EventTestbed | VectorTestbed
+        if swept:
+            self.bed = VectorTestbed(scenario, seed, sink, traced, archive, feed=feed)
+        else:
+            self.bed = EventTestbed(scenario, seed, sink, traced, archive, agenda, feed=feed)
+        self._windows: dict[str, dict[tuple[int, int], list[int]]] = {}
         self._revisions: dict[str, int] = {}
 
     def _open(self, folder: Path | None, name: str) -> TextIO | None:
@@ -144,54 +153,50 @@ class TrialRun:
         self._files.append((folder / name).open("w", encoding="utf-8"))
         return self._files[-1]
 
-    def run(self, ms: int, write: Callable[[dict], str], told: Callable[[int], None]) -> Trial:
-        """For so many milliseconds; `write` makes a line of an answer."""
+    def run(self, ms: int, format_line: Callable[[dict[str, Any]], str], on_progress: Callable[[int], None]) -> Trial:
+        """Run for `ms` milliseconds. `format_line` formats an update; `on_progress` is called with the time so far."""
 
-        def tick(done: int) -> None:
-            self._listen(write)
-            told(done)
+        def step(done: int) -> None:
+            self._process_updates(format_line)
+            on_progress(done)
 
         try:
-            self.bed.run_until(ms, tick)
+            self.bed.run_until(ms, step)
         finally:
             for file in self._files:
                 file.close()
         return self._trial()
 
-    def _listen(self, write: Callable[[dict], str]) -> None:
-        """Take what the queries said since the last time."""
+    def _process_updates(self, format_line: Callable[[dict[str, Any]], str]) -> None:
+        """Write and count the updates of all queries since the last step."""
         feed = self.bed.station.feed
+        drained = dict(feed.drain())
         for name, number in self.bed.numbers.items():
-            shape = feed.schema(number)
-            if name not in self._read:
-                self._read[name], self._windows[name], self._revisions[name] = 0, {}, 0
-                self._tell(write, schema_as_json(shape))
-            for numbered in feed.read(number, self._read[name]):
-                update = numbered.update
-                self._read[name] = numbered.number - 1 + (len(update) if hasattr(update, "__len__") else 1)
-                for line in update_as_json(update, shape.scales):
-                    self._tell(write, line)
-                for each in split_interleaved([update]):
-                    if isinstance(each, WindowUpdates | EpochMarks):
-                        self._count(name, each)
+            schema = feed.schema(number)
+            if name not in self._windows:
+                self._windows[name], self._revisions[name] = {}, 0
+                self._write([schema_as_json(schema)], format_line)
+            for numbered in drained.get(number, ()):
+                self._write(update_as_json(numbered.update, schema.scales), format_line)
+                self._count_windows(name, numbered.update)
 
-    def _count(self, name: str, update: WindowUpdates | EpochMarks) -> None:
-        for each in update:
-            key = each.tick, getattr(each, "n", 1)
-            self._revisions[name] += key in self._windows[name]
-            self._windows[name][key] = [
-                sum(part) for part in zip(*(of for of in each.coverage.values() if of), strict=True)
-            ]
-
-    def _tell(self, write: Callable[[dict], str], line: dict) -> None:
+    def _write(self, lines: Iterable[dict[str, Any]], format_line: Callable[[dict[str, Any]], str]) -> None:
         if self._answers:
-            self._answers.write(write(line) + "\n")
+            self._answers.writelines(format_line(line) + "\n" for line in lines)
+
+    def _count_windows(self, name: str, update: Update) -> None:
+        windows = self._windows[name]
+        for part in split_interleaved([update]):
+            for each in part if isinstance(part, WindowUpdates | EpochMarks) else ():
+                key = each.tick, getattr(each, "n", 1)
+                self._revisions[name] += key in windows
+                windows[key] = [sum(column) for column in zip(*filter(None, each.coverage.values()), strict=True)]
 
     def _trial(self) -> Trial:
         bed = self.bed
         names, coverage = {number: name for name, number in bed.numbers.items()}, {}
         for name, windows in self._windows.items():
-            used, due = (sum(of[part] for of in windows.values() if of) for part in (0, 1))
+            used, due = (sum(covered[part] for covered in windows.values() if covered) for part in (0, 1))
             coverage[name] = used / due if due else 1.0
         return Trial(
             seed=self.seed,

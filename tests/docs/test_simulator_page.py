@@ -16,7 +16,7 @@ def rows(head):
 
 def recorded():
     """Of each call of `record` the event, in the code that has a trace."""
-    for module in (*(ROOT / "simulator").rglob("*.py"), ROOT / "basestation/testbed/testbed.py"):
+    for module in (*(ROOT / "simulator").rglob("*.py"), *(ROOT / "basestation/testbed").glob("*.py")):
         tree = ast.parse(module.read_text(encoding="utf-8"))
         said = {
             a.targets[0].id: a.value

@@ -19,7 +19,8 @@ from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
 from basestation.algebra.vector import Vector
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed.testbed import Testbed, VectorTestbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from innet.placement.placement import extents_of
 from simulator.kernel import MS
 from simulator.world_builder import build_world
@@ -36,13 +37,13 @@ UNKNOWN = ("SN202",)
 
 
 def run(world, texts, moves, seed=1, agenda=False, **radio):
-    """A Testbed in which the queries were asked from the beginning; what is pushed and stored comes at its ticks.
+    """A EventTestbed in which the queries were asked from the beginning; what is pushed and stored comes at its ticks.
 
     Motes sleep by an `agenda`, and where they are to last.
     """
     agenda = agenda or any("LIFETIME" in text for text in texts)
     scenario = replace(asking(world, texts), look_ms=LOOK_MS, **radio)
-    bed = Testbed(scenario, seed, moves=moves, agenda=agenda)
+    bed = EventTestbed(scenario, seed, moves=moves, agenda=agenda)
     catalog, engine = bed.catalog, bed.station.engine
     pushed = {name: batch_of(read_csv(text.encode(), name), catalog.find(name)) for name, text in world.pushed.items()}
     for tick in range(world.seconds):

@@ -12,7 +12,7 @@ from acquisition.ticks import grid_at_or_after
 from basestation.planner.lowering import deliver_everything
 from basestation.planner.rewriter import rewrite
 from basestation.results.view import current_windows
-from basestation.testbed.testbed import LOOKS_PER_TICK, Testbed
+from basestation.testbed.event_testbed import LOOKS_PER_TICK, EventTestbed
 from innet.operators.acquire import find_acquires
 from simulator.scenario import read_scenario
 from tests.simulation.answer_comparison import difference, said_by, said_of
@@ -21,10 +21,10 @@ FOLDER = Path(__file__).parent
 
 
 def run(name, seconds, seed=1, agenda=False):
-    return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, seed, partial(Testbed, agenda=agenda))
+    return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, seed, partial(EventTestbed, agenda=agenda))
 
 
-def run_scenario(scenario, seconds, seed=1, kind=Testbed):
+def run_scenario(scenario, seconds, seed=1, kind=EventTestbed):
     bed = kind(scenario, seed)
     bed.run_until(seconds * 1_000, remembering(bed))
     return bed

@@ -11,7 +11,8 @@ from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.testbed.analysis import analyse, relative_error
-from basestation.testbed.testbed import VectorTestbed, deployment_of, make_mote_configs, scenario_around
+from basestation.testbed.scenarios import deployment_of, make_mote_configs, scenario_around
+from basestation.testbed.vector_testbed import VectorTestbed
 from gateway.cli import parser_of
 from innet.deployment.toml_reader import read_deployment
 from innet.payload import decode_assignment

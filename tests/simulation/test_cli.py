@@ -40,7 +40,7 @@ def test_one_seed_is_a_table_and_a_folder(tmp_path, capsys):
     assert told["figures"]["readings produced"] == trace.count(" produced ")
     assert list(told["readings"]["hall"]) == [str(n) for n in range(1, 9)]
     assert sum(of["delivered"] for of in told["readings"]["hall"].values()) == told["figures"]["readings received"] > 0
-    assert told["merged, of whom is not told"] == {}
+    assert told["merged, unattributed"] == {}
     with (folder / "motes.csv").open() as file:
         motes = list(csv.DictReader(file))
     assert [row["mote"] for row in motes] == [str(n) for n in range(1, 9)]
@@ -186,7 +186,7 @@ def test_errors_are_json_where_answers_are(tmp_path, capsys):
     out, err = capsys.readouterr()
     error = json.loads(out)
     assert (err, error["type"], error["code"], error["message"]) == (
-        "", "error", "SN515", "cannot be swept: clocks are wrong",
+        "", "error", "SN515", "cannot be swept: clocks have an error",
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def test_errors_are_json_where_answers_are(tmp_path, capsys):
     [(19131.0, "19,131"), (19131.4, "19,131"), (231.75, "231.8"), (0.5, "0.5"), (math.inf, "endless")],
 )
 def test_people_read_numbers_in_one_form(value, shown):
-    assert sim._figure(value) == shown
+    assert sim._readable(value) == shown
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
@@ -309,4 +309,4 @@ def test_swept_and_by_agenda_write_the_same_kinds_of_files(tmp_path, capsys):
 
 def test_what_cannot_be_swept_says_why(capsys):
     assert moteloom_sim(FOLDER / "parent_dies_mid_epoch.toml", "--for", "1min", "--swept") == 2
-    assert "cannot be swept: something goes wrong" in capsys.readouterr().err
+    assert "cannot be swept: the scenario injects faults" in capsys.readouterr().err

@@ -6,8 +6,10 @@ from functools import partial
 import pytest
 
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from simulator.scenario import ScenarioQuery, read_scenario
+from simulator.vector_engine.layout import NotVectorisableError
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
@@ -18,7 +20,7 @@ NOBODY = (
     "SELECT COUNT(*) AS n, AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC] WHERE site <> site",
 )
 ALL = ScenarioQuery("all", "SELECT site, temp FROM hall [NOW]", 200_000, 400_000)
-KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.VectorTestbed}
+KINDS = {"awake": EventTestbed, "by agenda": partial(EventTestbed, agenda=True), "swept": VectorTestbed}
 
 
 def ran(kind, *queries):
@@ -76,5 +78,5 @@ def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, mo
 @pytest.mark.promise("placement")
 def test_where_every_site_is_excluded_there_is_nothing_to_sweep():
     asked = ScenarioQuery("nobody", NOBODY[0], 0, None)
-    with pytest.raises(testbed.not_vectorisable_error(), match="no mote has anything to do"):
-        testbed.VectorTestbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=(asked,)), 1)
+    with pytest.raises(NotVectorisableError, match="no mote has anything to do"):
+        VectorTestbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=(asked,)), 1)

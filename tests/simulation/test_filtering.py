@@ -7,7 +7,8 @@ import pytest
 
 from basestation.planner.lowering import deliver_everything
 from basestation.planner.rewriter import rewrite
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from gateway.source import Source
 from innet.placement.placement import conditions, extents_of
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
@@ -16,7 +17,7 @@ from tests.simulation.scenario_judge import FOLDER, answers, delivered, judge, r
 SECONDS = 900
 TOLD = 10 * 10 + 20
 """After ten epochs and a little more of silence a mote has said what it filtered."""
-KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.VectorTestbed}
+KINDS = {"awake": EventTestbed, "by agenda": partial(EventTestbed, agenda=True), "swept": VectorTestbed}
 
 
 @cache

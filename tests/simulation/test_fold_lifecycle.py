@@ -6,7 +6,7 @@ from functools import cache, partial
 import pytest
 
 from basestation.controller.query_lifecycle import QueryState
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from gateway.source import Source
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, answers, folds_of, judge, merged, run_scenario
@@ -33,7 +33,7 @@ def ran(agenda, *queries, faults=(), schema=None):
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, faults=faults)
     if schema is not None:
         scenario = replace(scenario, deployment=replace(scenario.deployment, extents=Source(schema)))
-    return run_scenario(scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves="everything"))
+    return run_scenario(scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, moves="everything"))
 
 
 def windows(bed, name, extent="hall"):

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from gateway.frame import BROADCAST
 from gateway.source import Source
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
@@ -25,7 +26,7 @@ def far_away(**more):
 
 
 @pytest.mark.promise("delivery")
-@pytest.mark.parametrize("kind", [testbed.Testbed, testbed.VectorTestbed])
+@pytest.mark.parametrize("kind", [EventTestbed, VectorTestbed])
 def test_who_only_passes_on_is_told_to_whom(kind):
     bed = run_scenario(far_away(), 300, kind=kind)
     ways = {mote for site in (6, 7, 8) for mote in bed.station.world.tree.path(site)[:-1]}
@@ -34,7 +35,7 @@ def test_who_only_passes_on_is_told_to_whom(kind):
     assert {e.mote for e in bed.trace.of("produced")} == {6, 7, 8}
     assert set(delivered(bed)) == {(e.mote, e["tick"]) for e in bed.trace.of("produced")}
     assert judge(bed, "far") >= 25
-    if kind is testbed.Testbed:
+    if kind is EventTestbed:
         assert all(bed.built.motes[mote].forwarder.parent != BROADCAST for mote in ways)
 
 

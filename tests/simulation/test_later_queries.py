@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from basestation.controller.query_lifecycle import QueryState
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.conftest import count_of
 from tests.docs.pages import ROOT
@@ -35,7 +35,7 @@ def later(text, name="comes", at=AT, until=None):
 
 def ran(scenario, seconds):
     """The run, with the second of each first tick of an agenda, as it was known."""
-    bed = testbed.Testbed(scenario, 1, agenda=True)
+    bed = EventTestbed(scenario, 1, agenda=True)
     bed.begins, look = [], remembering(bed)
     while bed.elapsed_ms < seconds * 1_000:
         bed.run_until(bed.elapsed_ms + 5_000, look)
@@ -110,7 +110,7 @@ def test_where_the_tree_changes_meanwhile_motes_begin_with_what_they_are_told_fo
 
 @pytest.mark.promise("agenda")
 def test_a_query_is_not_running_before_its_agenda_has_begun():
-    bed = testbed.Testbed(coming(MEAN, later(ALL)), 1, agenda=True)
+    bed = EventTestbed(coming(MEAN, later(ALL)), 1, agenda=True)
     bed.run_until((AT + 5) * 1_000)
     begin = bed.station.world.agenda.begin * 1_000 - bed.scenario.begin_ms
     bed.run_until(begin - 5_000)

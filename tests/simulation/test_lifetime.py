@@ -21,7 +21,8 @@ from basestation.explain import explain_statement, render_statement
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.station.operational_events import BROKEN, KEPT, OperationalEventLog
-from basestation.testbed.testbed import VectorTestbed, measure, scenario_around
+from basestation.testbed.scenarios import measure, scenario_around
+from basestation.testbed.vector_testbed import VectorTestbed
 from gateway.diagnostics import DiagnosticError
 from innet.deployment.toml_reader import read_deployment
 from innet.routing.topology import LinksReport, NeighbourLink

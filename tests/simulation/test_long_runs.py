@@ -15,7 +15,7 @@ import pytest
 
 from basestation.controller.query_lifecycle import QueryState
 from basestation.results.feed import Feed
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from basestation.testbed.trials import DiscardingArchive
 from simulator.scenario import ScenarioQuery, read_scenario
 from simulator.trace import Event as TraceEvent
@@ -103,7 +103,7 @@ def _said_around(minute, bed, inputs, text):
 def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
     days = counts(2, 30)
     with (tmp_path / "trace").open("w+") as lines, (tmp_path / "answers").open("w+b") as updates:
-        bed = testbed.Testbed(read_scenario(FOLDER / "thirty_days.toml"), 1, lines.write, archive=DiscardingArchive())
+        bed = EventTestbed(read_scenario(FOLDER / "thirty_days.toml"), 1, lines.write, archive=DiscardingArchive())
         bed.station.feed = Feed(100)  # which is full after a few hours, not after a month
         held = _lived(bed, days, updates)
         lines.seek(0)

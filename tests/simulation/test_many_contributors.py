@@ -1,12 +1,15 @@
 """Networks so large that partials count who is in them: who hands them over is heard of, and no other."""
 
+import json
+from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
 
 import pytest
 
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.trials import TrialRun
 from gateway.mote_lifecycle import MoteState
 from innet.deployment.toml_reader import read_deployment
 from innet.partials import MAX_SLOTS
@@ -19,10 +22,14 @@ MOTES, NEAR, SECONDS, DIES = MAX_SLOTS + 1, 12, 400, 129
 
 @pytest.fixture(scope="module")
 def hall(tmp_path_factory):
-    above = {mote: 0 if mote <= NEAR else mote % NEAR + 1 for mote in range(1, MOTES + 1)}
+    return make_hall(tmp_path_factory.mktemp("many"), MOTES)
+
+
+def make_hall(folder, motes):
+    above = {mote: 0 if mote <= NEAR else mote % NEAR + 1 for mote in range(1, motes + 1)}
     places = "\n".join(f'{mote} = {{ at = [{mote}, 0], board = "b" }}' for mote in above)
     links = ", ".join(f"[{mote}, {parent}, 0.95], [{parent}, {mote}, 0.95]" for mote, parent in above.items())
-    path = tmp_path_factory.mktemp("many") / "many.toml"
+    path = folder / "many.toml"
     path.write_text(f"""name = "many"
 [gateways]
 0 = {{ at = [0, 0] }}
@@ -47,7 +54,7 @@ def ran(hall):
         dies = InjectedFault("dies", "dies", 200_000, None, (DIES,))
         scenario = replace(default_scenario(hall), queries=(asked,), faults=(dies,))
         return run_scenario(
-            scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves=PushdownPolicy.EVERYTHING)
+            scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, moves=PushdownPolicy.EVERYTHING)
         )
 
     return run
@@ -72,3 +79,14 @@ def test_of_whom_partials_do_not_tell_nobody_says_that_nothing_has_come(ran, age
     assert station.world.silence_limits.keys() == set(range(1, NEAR + 1))
     assert station.failure_detector.motes == frozenset()
     assert MoteState.LATE not in {station.reconcilers.of(mote).state for mote in range(1, MOTES + 1)}
+
+
+def test_swept_step_with_more_tuples_than_a_feed_retains(tmp_path):
+    """The engine simulates 120 rounds at once. Their 84,000 tuples come in two updates, and a feed retains 10,000."""
+    motes, rounds = 700, 121
+    query = ScenarioQuery("all", "SELECT site, y FROM hall", 0, None)
+    scenario = replace(default_scenario(make_hall(tmp_path, motes)), queries=(query,))
+    trial = TrialRun(scenario, 1, tmp_path, swept=True).run(rounds * 30_000, json.dumps, lambda ms: None)
+    types = Counter(json.loads(line)["type"] for line in (tmp_path / "answers.jsonl").read_text().splitlines())
+    assert trial.ledger["hall"]["received"] == types["tuple"] > 0.99 * motes * rounds
+    assert trial.answers["all"] == types["epoch"] == rounds

@@ -6,7 +6,8 @@ from functools import cache, partial
 import pytest
 
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, answers, judge, run_scenario
@@ -19,10 +20,10 @@ SECONDS, TOLD = 300, 240  # motes that sleep begin later with what they are told
 
 
 @cache
-def ran(agenda, *asked, faults=(), moves=PushdownPolicy.PLANNED, kind=testbed.Testbed):
+def ran(agenda, *asked, faults=(), moves=PushdownPolicy.PLANNED, kind=EventTestbed):
     queries = tuple(ScenarioQuery(f"{at}", text, second * 1_000, None) for at, (text, second) in enumerate(asked))
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=queries, faults=faults)
-    if kind is testbed.VectorTestbed:
+    if kind is VectorTestbed:
         return run_scenario(scenario, SECONDS, kind=partial(kind, moves=moves))
     return run_scenario(scenario, SECONDS + agenda * TOLD, kind=partial(kind, agenda=agenda, moves=moves))
 
@@ -73,6 +74,6 @@ def test_what_some_sites_do_not_send_is_no_reading_of_a_later_query_that_reaches
 
 def test_many_rounds_at_once_say_what_motes_one_by_one_do_where_sites_send_different_columns():
     asked = ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0)
-    bed = ran(True, *asked, kind=testbed.VectorTestbed)
+    bed = ran(True, *asked, kind=VectorTestbed)
     assert min(judged(bed)) >= 20
     assert {row for row in rows(bed, "1")} == {(("int", site), ("int", 2950)) for site in (1, 2, 3)}

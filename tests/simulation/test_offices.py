@@ -5,7 +5,7 @@ from functools import cache, partial
 import pytest
 
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed.testbed import VectorTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from tests.simulation.golden_on_motes import moved
 from tests.simulation.offices import asking, intel, lab54
 from tests.simulation.scenario_judge import delivered, judge, run_scenario

@@ -7,7 +7,7 @@ import pytest
 
 from basestation.controller.query_lifecycle import QueryState
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.random_faults import LOSSY
@@ -18,7 +18,7 @@ FILTERED = "SELECT site, supply FROM hall [NOW] WHERE temp > 21"
 FOLDED = "SELECT AVG(supply) AS mean, COUNT(*) AS n FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]"
 STAYS = "SELECT site, temp FROM hall [NOW] WHERE temp > 21 AND site <= 2"
 SHORT, SECONDS = 300, 900
-KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True)}
+KINDS = {"awake": EventTestbed, "by agenda": partial(EventTestbed, agenda=True)}
 
 
 def ran(kind, text, *others, **radio):

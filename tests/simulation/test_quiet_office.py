@@ -5,7 +5,7 @@ from functools import cache, partial
 
 import pytest
 
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from gateway.frame import FrameKind
 from innet.costs.hardware import MAX_ATTEMPTS
 from simulator.scenario import read_scenario
@@ -18,7 +18,7 @@ TOLD, HOUR = 20 * 60, 3_900  # seconds; counts of the sixtieth epoch are on thei
 @cache
 def office():
     return run_scenario(
-        read_scenario(ROOT / "examples/lab54/day.scenario.toml"), HOUR, 1, partial(testbed.Testbed, agenda=True)
+        read_scenario(ROOT / "examples/lab54/day.scenario.toml"), HOUR, 1, partial(EventTestbed, agenda=True)
     )
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from tests.conftest import SEED, count_of
 from tests.simulation.random_scenarios import Maker
 from tests.simulation.reading_accounts import asking, hold
@@ -21,7 +21,7 @@ def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was
     rng = random.Random(f"{SEED}:anything:{number}")
     make = Maker(rng, tmp_path)
     scenario, moves = make.scenario(), rng.choice([*PushdownPolicy, *[PushdownPolicy.EVERYTHING] * 3])
-    bed = testbed.Testbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, moves=moves)
+    bed = EventTestbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, moves=moves)
     last, look, judged, due = 1_000 * make.seconds, remembering(bed), Counter(), asking(bed)
     ends = {asked.name: min(last, asked.until_ms or last) for asked in scenario.queries}
     for end in sorted({last, *ends.values()}):

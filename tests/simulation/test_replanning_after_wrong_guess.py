@@ -10,7 +10,7 @@ import pytest
 import gateway.downlink
 from basestation.controller import migration
 from basestation.controller.network_plan import PlanCache
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from innet.placement.statistics import SliceContents
 from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
@@ -101,7 +101,7 @@ def exchanged(text, agenda, *others, **radio):
     """A bed that was lied to after five minutes, and once more after twenty, so that it does the opposite for the first query."""
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), **radio)
     scenario = replace(scenario, queries=(ScenarioQuery("0", text, 0, None), *others))
-    bed = testbed.Testbed(scenario, 1, agenda=agenda)
+    bed = EventTestbed(scenario, 1, agenda=agenda)
     look = remembering(bed)
     for minute in (5, 20):
         bed.run_until(60_000 * minute, look)
@@ -153,7 +153,7 @@ def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_g
         ScenarioQuery("0", text, 0, None),
         ScenarioQuery("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000),
     )
-    bed = testbed.Testbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
+    bed = EventTestbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
     bed.run_until(60_000 * 50, remembering(bed))
     assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
     begin = bed.scenario.begin_ms // 1_000

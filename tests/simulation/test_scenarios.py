@@ -10,7 +10,8 @@ import pytest
 
 from basestation.station.ledger import PRODUCED, RECEIVED
 from basestation.station.operational_events import ASLEEP, AWAKE
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.vector_testbed import VectorTestbed
 from gateway.mote_lifecycle import MoteState
 from innet.placement.agenda import Activity
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
@@ -85,7 +86,7 @@ def test_counters_tell_what_was_folded_on_motes_and_never_came():
     """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.6, queries=(asked,))
-    bed = run_scenario(scenario, 1_400, kind=partial(testbed.Testbed, agenda=True, moves="everything"))
+    bed = run_scenario(scenario, 1_400, kind=partial(EventTestbed, agenda=True, moves="everything"))
     due = {("hall", mote): range(0, 1_201, 10) for mote in range(1, 9)}
     told, _ = hold(bed, due)
     truth, folded = truths(bed, due), 0
@@ -179,9 +180,7 @@ FOLDED = (
 
 
 @pytest.mark.promise("placement")
-@pytest.mark.parametrize(
-    "kind", [partial(testbed.Testbed, agenda=True), testbed.VectorTestbed], ids=["by agenda", "swept"]
-)
+@pytest.mark.parametrize("kind", [partial(EventTestbed, agenda=True), VectorTestbed], ids=["by agenda", "swept"])
 def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(kind):
     """ESP-NOW carries 250 bytes: sixteen readings in one frame, and partials that no frame of IEEE 802.15.4 has room for."""
     scenario = read_scenario(FOLDER / "calm.toml")
@@ -294,7 +293,7 @@ def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
     scenario = replace(
         read_scenario(FOLDER / "calm.toml"), faults=(InjectedFault("jump", "clock_jumps", 103_500, None, (1,), by),)
     )
-    bed = run_scenario(scenario, 400, kind=partial(testbed.Testbed, agenda=True))
+    bed = run_scenario(scenario, 400, kind=partial(EventTestbed, agenda=True))
     assert judge(bed, "now") >= 38
     assert {1, 3, 6} <= {site for site, tick in delivered(bed) if tick > 300}
 
@@ -306,7 +305,7 @@ def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_
     """All of its slots are those of a right clock; what it has stamped tells. Back, it says nothing until it is that late again."""
     fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,))
-    bed = run_scenario(scenario, 360, kind=partial(testbed.Testbed, agenda=True))
+    bed = run_scenario(scenario, 360, kind=partial(EventTestbed, agenda=True))
     assert bed.station.world.agenda.period == 10
     begin = bed.scenario.begin_ms // 1_000
     wrong = [e for e in bed.trace.of("produced") if e.mote == mote and abs(e.time / 1e6 - e["tick"]) > 1]
@@ -325,7 +324,7 @@ def test_a_clock_that_is_ahead_is_set_right_also_below_one_that_merges_what_it_f
     fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,), queries=(asked,))
-    bed = run_scenario(scenario, 360, kind=partial(testbed.Testbed, agenda=agenda, moves="everything"))
+    bed = run_scenario(scenario, 360, kind=partial(EventTestbed, agenda=agenda, moves="everything"))
     begin = bed.scenario.begin_ms // 1_000
     wrong = [e for e in bed.trace.of("produced") if e.mote == mote and abs(e.time / 1e6 - e["tick"]) > 1]
     assert wrong and max(e.time / 1e6 for e in wrong) - begin <= 260
@@ -379,7 +378,7 @@ def test_what_comes_merged_for_one_and_by_itself_for_another_is_told_apart():
     each = ScenarioQuery("each", "SELECT site, temp FROM hall [NOW]", 0, None)
     total = ScenarioQuery("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=(each, total))
-    bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, moves="everything"))
+    bed = run_scenario(scenario, 200, kind=partial(EventTestbed, moves="everything"))
     [fold] = set(folds_of(bed, "total").values())
     together, alone = merged(bed, "hall", fold), delivered(bed)
     assert set(together) & set(alone)
@@ -416,7 +415,7 @@ def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its
     everything = ScenarioQuery("everything", "SELECT site, temp, supply FROM hall [NOW]", 60_000, 120_000)
     rarely = ScenarioQuery("rarely", "SELECT site, temp FROM hall [NOW] ACQUIRE EVERY 20 SEC", 0, None)
     scenario = replace(read_scenario(tmp_path / "calm.toml"), queries=(rarely, everything))
-    bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, agenda=True))
+    bed = run_scenario(scenario, 200, kind=partial(EventTestbed, agenda=True))
     station, begin = bed.station, bed.scenario.begin_ms
     assert [(each.what, (each.at_ms - begin) // 1_000) for each in station.events.latest] == [
         (AWAKE, 60),

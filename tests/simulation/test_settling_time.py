@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from gateway.frame import FrameKind
 from gateway.source import Source
 from innet.payload import MAX_NEIGHBOURS
@@ -34,7 +34,7 @@ def since(bed, ms, what):
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_within_ten_of_them(seed):
-    bed = testbed.Testbed(hall_of_minutes(), seed, agenda=True)
+    bed = EventTestbed(hall_of_minutes(), seed, agenda=True)
     bed.run_until(LATER_AT)
     settled = {}
     while bed.elapsed_ms < LATER_AT + 30 * MINUTE:
@@ -57,7 +57,7 @@ def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_with
     """Five until all have asked, one for each of three hops."""
     calm = read_scenario(FOLDER / "calm.toml")
     fold = ScenarioQuery("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-90 TO NOW SLIDE 100 SEC]", 0, None)
-    bed = testbed.Testbed(replace(calm, queries=(fold, LATER)), seed, agenda=True)
+    bed = EventTestbed(replace(calm, queries=(fold, LATER)), seed, agenda=True)
     bed.run_until(LATER_AT)
     motes = set(bed.built.motes)
     assert bed.station.reconcilers.up_to_date_motes() == motes and bed.station.world.agenda.period == 10
@@ -77,7 +77,7 @@ def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two
     links = tuple((s, r, topology.ratio(s, r) / 2) for r, heard in topology.links.items() for s in heard)
     fault = InjectedFault("half", "links_change", 300_000, until_ms=500_000, links=links)
     scenario = replace(calm, queries=calm.queries[:1], faults=(fault,))
-    bed = run_scenario(scenario, 1_500, seed, partial(testbed.Testbed, agenda=True))
+    bed = run_scenario(scenario, 1_500, seed, partial(EventTestbed, agenda=True))
     asked = [e for e in bed.trace.of("sent") if e["kind"] == FrameKind.ACK.name]
     assert len(asked) > 20 and len(bed.trace.of("given_up")) > 20  # much was missing
     measured = {
@@ -92,7 +92,7 @@ def test_where_motes_hear_more_than_their_reports_can_name_no_slot_is_disturbed_
     day = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)
     heard = [sum(map(bool, links.values())) for links in day.deployment.topology.links.values()]
     assert min(heard) > MAX_NEIGHBOURS
-    bed = run_scenario(day, 1_000, 1, partial(testbed.Testbed, agenda=True))
+    bed = run_scenario(day, 1_000, 1, partial(EventTestbed, agenda=True))
     assert bed.trace.of("disturbed") == bed.trace.of("forsaken") == []
     assert bed.station.reconcilers.up_to_date_motes() >= set(bed.built.motes)
     assert all(mote.forwarder.is_always_on is False for mote in bed.built.motes.values())

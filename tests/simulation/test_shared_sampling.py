@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import pytest
 
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
@@ -33,7 +33,7 @@ def ran(agenda, moves):
         at, until = FROM + 40 * number, UNTIL - 50 * number
         queries.append(ScenarioQuery(f"other {number}", text, 1_000 * at, 1_000 * until))
     scenario = replace(scenario, deployment=sure, queries=tuple(queries))
-    return run_scenario(scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves=moves))
+    return run_scenario(scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, moves=moves))
 
 
 RUNS = pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])

@@ -5,9 +5,10 @@ from functools import partial
 
 import pytest
 
-from basestation.testbed.testbed import VectorTestbed, not_vectorisable_error
+from basestation.testbed.vector_testbed import VectorTestbed
 from simulator.radio_medium import Bursts
 from simulator.scenario import ScenarioQuery, read_scenario
+from simulator.vector_engine.layout import NotVectorisableError
 from tests.simulation.reading_accounts import hold
 from tests.simulation.scenario_judge import FOLDER, delivered, judge, run_scenario
 
@@ -50,7 +51,7 @@ def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
 
 @pytest.mark.parametrize("name", ["parent_dies_mid_epoch", "duplicates_and_reordering"])
 def test_what_cannot_be_swept_is_refused_with_the_reason(name):
-    with pytest.raises(not_vectorisable_error(), match=r"goes wrong|on the wire"):
+    with pytest.raises(NotVectorisableError, match=r"injects faults|the wire"):
         VectorTestbed(read_scenario(FOLDER / f"{name}.toml"), 1)
 
 

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import pytest
 
-from basestation.testbed import testbed
+from basestation.testbed.event_testbed import EventTestbed
 from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, answers, judge, run_scenario
 
@@ -21,7 +21,7 @@ FULL = [96, 96]
 @cache
 def ran(agenda, *queries):
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries)
-    return run_scenario(scenario, 700, kind=partial(testbed.Testbed, agenda=agenda))
+    return run_scenario(scenario, 700, kind=partial(EventTestbed, agenda=agenda))
 
 
 def windows(bed, name):

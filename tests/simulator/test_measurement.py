@@ -9,7 +9,7 @@ from basestation.controller.what_if import plan_what_if
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.planner.pushdown_policy import PushdownPolicy
-from basestation.testbed.testbed import make_mote_configs, scenario_around
+from basestation.testbed.scenarios import make_mote_configs, scenario_around
 from innet.deployment.toml_reader import read_deployment
 from simulator.measurement import measure, measure_by_events, measure_vectorised
 from simulator.radio_medium import Bursts
