@@ -11,6 +11,7 @@ from acquisition.payload import Readings, decode_schedule
 from acquisition.schedule import Schedule
 from acquisition.uplink import batches_of, filtered_batch_of
 from basestation import uplink
+from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.planner.pushdown_policy import PushdownPolicy
@@ -130,8 +131,10 @@ class VectorTestbed(BaseTestbed):
         for merged in outcome.merged:
             number = merged.table.number
             found, time = merged.fold(self._engine.layout, self.station.world.shapes[number])
-            ledger.record_partials(self.station.world.folds[number], found.slice, _contributors(found), found.readings, ended)
-            self.station.engine.deliver(number, PartialBatch.gathered(found, time // tick_us))
+            ledger.record_partials(
+                self.station.world.folds[number], found.slice, _contributors(found), found.readings, ended
+            )
+            self.station.engine.deliver(number, _make_partial_batch(found, time // tick_us))
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)
 
@@ -171,6 +174,15 @@ class VectorTestbed(BaseTestbed):
             replace(readings, filtered_site=self._engine.layout.number[mote], filtered_tick=tick), 0
         )
         return replace(found, arrival=time // (self.catalog.tick_ms * 1_000))
+
+
+def _make_partial_batch(found: FoldedColumns, arrival: IntArray) -> PartialBatch:
+    """The partials of a fold, each with the clock tick of its arrival."""
+    who = found.who if found.shape.has_bitmap else [1] * len(found)
+    first = np.array([(bits & -bits).bit_length() - 1 for bits in who], np.int64)
+    keys = tuple(map(Vector, found.keys, found.keys_there))
+    kinds = found.shape.kinds
+    return PartialBatch(arrival, found.slice, found.bare, first, found.readings, keys, kinds, found.states)
 
 
 def _contributors(found: FoldedColumns) -> AnyArray:
