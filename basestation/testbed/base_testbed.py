@@ -20,7 +20,7 @@ from simulator.scenario import Scenario, ScenarioQuery
 class BaseTestbed:
     """A station, the numbers of queries by name, the queries that were refused, and the decisions of the re-optimizer."""
 
-    def __init__(self, scenario: Scenario, wire: Transport, archive: Archive | None, moves: str, agenda: bool,
+    def __init__(self, scenario: Scenario, wire: Transport, archive: Archive | None, pushdown: str, agenda: bool,
                  feed: Feed | None) -> None:  # fmt: skip
         self.scenario = scenario
         self.numbers: dict[str, int] = {}
@@ -29,7 +29,7 @@ class BaseTestbed:
         self.archive = MemoryArchive() if archive is None else archive
         self.decided: list[MigrationEvent] = []
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
-                               deployment=scenario.deployment, pushdown=PushdownPolicy(moves), agenda=agenda,
+                               deployment=scenario.deployment, pushdown=PushdownPolicy(pushdown), agenda=agenda,
                                on_migration=self._note_decision)  # fmt: skip
         if feed is not None:
             self.station.feed = feed

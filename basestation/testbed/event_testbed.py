@@ -23,13 +23,13 @@ LOOKS_PER_TICK = 4
 class EventTestbed(BaseTestbed):
     """One run of a scenario, event by event. With an `agenda` motes sleep outside of their slots.
 
-    The station sees a transport and cannot distinguish the motes from real ones. `moves` is the pushdown policy: the part of
+    The station sees a transport and cannot distinguish the motes from real ones. `pushdown` is the policy: the part of
     the queries that runs on motes is `everything` that may, `nothing`, or what is `planned`.
     """
 
     def __init__(self, scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None,
                  traced: bool = True, archive: Archive | None = None, agenda: bool = False,
-                 moves: str = PushdownPolicy.PLANNED, feed: Feed | None = None) -> None:  # fmt: skip
+                 pushdown: str = PushdownPolicy.PLANNED, feed: Feed | None = None) -> None:  # fmt: skip
         self.built = build_world(scenario, seed, sink, traced)
         self.tally, self.trace = self.built.tally, self.built.trace
         kernel, trace = self.built.kernel, self.trace
@@ -40,7 +40,7 @@ class EventTestbed(BaseTestbed):
 
         wire, self.network = connect(make_network)
         wire.open()
-        super().__init__(scenario, wire, archive, moves, agenda, feed)
+        super().__init__(scenario, wire, archive, pushdown, agenda, feed)
         self._base_is_here = True
         begins = [(query.at_ms, False, query) for query in scenario.queries]
         ends = [(query.until_ms, True, query) for query in scenario.queries if query.until_ms is not None]

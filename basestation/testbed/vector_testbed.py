@@ -43,13 +43,13 @@ class VectorTestbed(BaseTestbed):
     """
 
     def __init__(self, scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None,
-                 traced: bool = True, archive: Archive | None = None, moves: str = PushdownPolicy.PLANNED,
+                 traced: bool = True, archive: Archive | None = None, pushdown: str = PushdownPolicy.PLANNED,
                  feed: Feed | None = None) -> None:  # fmt: skip
         _check_vectorisable(scenario)
         wire, other_end = connected_pair()
         wire.open()
         other_end.open()
-        super().__init__(scenario, wire, archive, moves, agenda=True, feed=feed)
+        super().__init__(scenario, wire, archive, pushdown, agenda=True, feed=feed)
         channel = make_channel(scenario, seed)
         self._report_links(Topology.of_ratios(channel.ratios))
         for query in scenario.queries:

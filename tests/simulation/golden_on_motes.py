@@ -43,7 +43,7 @@ def run(world, texts, moves, seed=1, agenda=False, **radio):
     """
     agenda = agenda or any("LIFETIME" in text for text in texts)
     scenario = replace(asking(world, texts), look_ms=LOOK_MS, **radio)
-    bed = EventTestbed(scenario, seed, moves=moves, agenda=agenda)
+    bed = EventTestbed(scenario, seed, pushdown=moves, agenda=agenda)
     catalog, engine = bed.catalog, bed.station.engine
     pushed = {name: batch_of(read_csv(text.encode(), name), catalog.find(name)) for name, text in world.pushed.items()}
     for tick in range(world.seconds):
@@ -61,7 +61,7 @@ def run(world, texts, moves, seed=1, agenda=False, **radio):
 
 def swept(world, texts, moves, seed=1, **radio):
     """The same, swept; nothing is pushed, and tables are empty."""
-    bed = VectorTestbed(replace(asking(world, texts), **radio), seed, moves=moves)
+    bed = VectorTestbed(replace(asking(world, texts), **radio), seed, pushdown=moves)
     bed.run_until(1_000 * world.seconds)
     return bed
 

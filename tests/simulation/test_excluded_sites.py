@@ -61,7 +61,7 @@ def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, mo
     nobody = [ScenarioQuery(f"{number}", text, 0, 300_000) for number, text in enumerate(NOBODY)]
     others = replace(ALL, until_ms=None)
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=(*nobody, others))
-    bed = KINDS[kind](scenario, 1, moves=moves)
+    bed = KINDS[kind](scenario, 1, pushdown=moves)
     for second in (190, 290):
         bed.run_until(second * 1_000)
         assert bed.refused == {}

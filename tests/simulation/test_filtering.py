@@ -66,7 +66,7 @@ def test_what_is_filtered_costs_no_message(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_nothing_moves_everything_is_sent_and_the_answers_are_the_same(kind):
-    bed = run_scenario(read_scenario(FOLDER / "filtering.toml"), SECONDS, kind=partial(KINDS[kind], moves="nothing"))
+    bed = run_scenario(read_scenario(FOLDER / "filtering.toml"), SECONDS, kind=partial(KINDS[kind], pushdown="nothing"))
     assert all(e["sent"] for e in bed.trace.of("produced"))
     for name in ("now", "minute", "some"):
         here, there = ({key: rows for key, (_, rows) in answers(each, name).items() if key[0] < SECONDS - TOLD}

@@ -33,7 +33,7 @@ def ran(agenda, *queries, faults=(), schema=None):
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, faults=faults)
     if schema is not None:
         scenario = replace(scenario, deployment=replace(scenario.deployment, extents=Source(schema)))
-    return run_scenario(scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, moves="everything"))
+    return run_scenario(scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, pushdown="everything"))
 
 
 def windows(bed, name, extent="hall"):

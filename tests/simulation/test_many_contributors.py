@@ -54,7 +54,7 @@ def ran(hall):
         dies = InjectedFault("dies", "dies", 200_000, None, (DIES,))
         scenario = replace(default_scenario(hall), queries=(asked,), faults=(dies,))
         return run_scenario(
-            scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, moves=PushdownPolicy.EVERYTHING)
+            scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, pushdown=PushdownPolicy.EVERYTHING)
         )
 
     return run

@@ -24,8 +24,8 @@ def ran(agenda, *asked, faults=(), moves=PushdownPolicy.PLANNED, kind=EventTestb
     queries = tuple(ScenarioQuery(f"{at}", text, second * 1_000, None) for at, (text, second) in enumerate(asked))
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=queries, faults=faults)
     if kind is VectorTestbed:
-        return run_scenario(scenario, SECONDS, kind=partial(kind, moves=moves))
-    return run_scenario(scenario, SECONDS + agenda * TOLD, kind=partial(kind, agenda=agenda, moves=moves))
+        return run_scenario(scenario, SECONDS, kind=partial(kind, pushdown=moves))
+    return run_scenario(scenario, SECONDS + agenda * TOLD, kind=partial(kind, agenda=agenda, pushdown=moves))
 
 
 def rows(bed, name):

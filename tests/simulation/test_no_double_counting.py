@@ -91,7 +91,7 @@ def test_whatever_goes_wrong_each_reading_counts_once_at_most(number, tally):
     rng = random.Random(f"{SEED}:counts twice:{number}")
     scenario, agenda = case(rng)
     bed = run_scenario(
-        scenario, SECONDS, rng.randrange(1_000), partial(EventTestbed, agenda=agenda, moves="everything")
+        scenario, SECONDS, rng.randrange(1_000), partial(EventTestbed, agenda=agenda, pushdown="everything")
     )
     home = Counter(
         (e["table"], reading) for e in bed.trace.of("merged") for reading in e["readings"].split(",") if reading

@@ -27,7 +27,7 @@ SECONDS = 1_200, 10_800
 
 
 def ran(scenario, text, seconds, moves):
-    bed = run_scenario(asking(scenario, text), seconds, kind=partial(VectorTestbed, moves=moves))
+    bed = run_scenario(asking(scenario, text), seconds, kind=partial(VectorTestbed, pushdown=moves))
     told = moved(bed)["lab"]
     if moves is PushdownPolicy.NOTHING:
         assert told["sent"] == told["measured"]

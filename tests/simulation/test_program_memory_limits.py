@@ -68,7 +68,7 @@ def too_large(bed):
 def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_partials_on_as_they_are(hall, agenda):
     dies = InjectedFault("dies", "dies", 200_000, None, (LARGE,))
     scenario = replace(hall("esp32"), queries=GROUPED, faults=(dies,))
-    bed = EventTestbed(scenario, 1, agenda=agenda, moves="everything")
+    bed = EventTestbed(scenario, 1, agenda=agenda, pushdown="everything")
     look = remembering(bed)
     for second in range(5, 505, 5):
         bed.run_until(second * 1_000, look)
@@ -88,7 +88,7 @@ def test_what_leaves_no_room_for_what_is_folded_already_is_refused_with_the_numb
     where = " AND ".join(f"c{n % 8} <> {100_000 + n}" for n in range(terms))
     fold = ScenarioQuery("fold", f"SELECT AVG(c0) AS mean FROM hall [NOW] WHERE {where}", 0, None)
     scenario = replace(hall("mica2"), queries=(fold, ScenarioQuery("all", EVERYTHING, 30_000, None)))
-    bed = EventTestbed(scenario, 1, moves="everything")
+    bed = EventTestbed(scenario, 1, pushdown="everything")
     bed.run_until(100_000, remembering(bed))
     assert too_large(bed) == []
     assert bool(bed.station.world.queries[1].partial_sources) == (terms < 25)

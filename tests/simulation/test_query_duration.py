@@ -24,7 +24,7 @@ KINDS = {"awake": EventTestbed, "by agenda": partial(EventTestbed, agenda=True)}
 def ran(kind, text, *others, **radio):
     queries = (ScenarioQuery("short", f"{text} FOR {SHORT} SEC", 0, None), *others)
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, **radio)
-    bed = run_scenario(scenario, SECONDS, kind=partial(KINDS[kind], moves=PushdownPolicy.EVERYTHING))
+    bed = run_scenario(scenario, SECONDS, kind=partial(KINDS[kind], pushdown=PushdownPolicy.EVERYTHING))
     begin = scenario.begin_ms // 1_000
     return bed, {(e.mote, e["tick"] - begin) for what in ("produced", "wasted") for e in bed.trace.of(what)}
 

@@ -21,7 +21,7 @@ def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was
     rng = random.Random(f"{SEED}:anything:{number}")
     make = Maker(rng, tmp_path)
     scenario, moves = make.scenario(), rng.choice([*PushdownPolicy, *[PushdownPolicy.EVERYTHING] * 3])
-    bed = EventTestbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, moves=moves)
+    bed = EventTestbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, pushdown=moves)
     last, look, judged, due = 1_000 * make.seconds, remembering(bed), Counter(), asking(bed)
     ends = {asked.name: min(last, asked.until_ms or last) for asked in scenario.queries}
     for end in sorted({last, *ends.values()}):

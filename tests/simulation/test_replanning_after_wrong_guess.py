@@ -105,7 +105,7 @@ def exchanged(text, agenda, *others, **radio):
     look = remembering(bed)
     for minute in (5, 20):
         bed.run_until(60_000 * minute, look)
-        station, decide = bed.station, bed._decide
+        station, decide = bed.station, bed._note_decision
         believing = replace(station.world, statistics=Lie(not station.world.queries[1].partial_sources))
         station.world = migration.start_migrations(
             believing, station.engine, PlanCache(station.engine.clock + 1), decide

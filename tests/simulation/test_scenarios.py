@@ -86,7 +86,7 @@ def test_counters_tell_what_was_folded_on_motes_and_never_came():
     """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.6, queries=(asked,))
-    bed = run_scenario(scenario, 1_400, kind=partial(EventTestbed, agenda=True, moves="everything"))
+    bed = run_scenario(scenario, 1_400, kind=partial(EventTestbed, agenda=True, pushdown="everything"))
     due = {("hall", mote): range(0, 1_201, 10) for mote in range(1, 9)}
     told, _ = hold(bed, due)
     truth, folded = truths(bed, due), 0
@@ -187,7 +187,7 @@ def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(
     motes = {n: replace(mote, hardware="esp32") for n, mote in scenario.deployment.motes.items()}
     queries = tuple(ScenarioQuery(name, text, 0, None) for name, text in (("wide", WIDE), ("folded", FOLDED)))
     scenario = replace(scenario, deployment=replace(scenario.deployment, motes=motes), queries=queries)
-    bed = run_scenario(scenario, 1_200, kind=partial(kind, moves="everything"))
+    bed = run_scenario(scenario, 1_200, kind=partial(kind, pushdown="everything"))
     assert not bed.refused and not bed.station.errors
     assert judge(bed, "wide") > 100
     assert judge(bed, "folded") > 15
@@ -324,7 +324,7 @@ def test_a_clock_that_is_ahead_is_set_right_also_below_one_that_merges_what_it_f
     fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,), queries=(asked,))
-    bed = run_scenario(scenario, 360, kind=partial(EventTestbed, agenda=agenda, moves="everything"))
+    bed = run_scenario(scenario, 360, kind=partial(EventTestbed, agenda=agenda, pushdown="everything"))
     begin = bed.scenario.begin_ms // 1_000
     wrong = [e for e in bed.trace.of("produced") if e.mote == mote and abs(e.time / 1e6 - e["tick"]) > 1]
     assert wrong and max(e.time / 1e6 for e in wrong) - begin <= 260
@@ -378,7 +378,7 @@ def test_what_comes_merged_for_one_and_by_itself_for_another_is_told_apart():
     each = ScenarioQuery("each", "SELECT site, temp FROM hall [NOW]", 0, None)
     total = ScenarioQuery("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=(each, total))
-    bed = run_scenario(scenario, 200, kind=partial(EventTestbed, moves="everything"))
+    bed = run_scenario(scenario, 200, kind=partial(EventTestbed, pushdown="everything"))
     [fold] = set(folds_of(bed, "total").values())
     together, alone = merged(bed, "hall", fold), delivered(bed)
     assert set(together) & set(alone)

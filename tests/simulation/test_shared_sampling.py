@@ -33,7 +33,7 @@ def ran(agenda, moves):
         at, until = FROM + 40 * number, UNTIL - 50 * number
         queries.append(ScenarioQuery(f"other {number}", text, 1_000 * at, 1_000 * until))
     scenario = replace(scenario, deployment=sure, queries=tuple(queries))
-    return run_scenario(scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, moves=moves))
+    return run_scenario(scenario, SECONDS, kind=partial(EventTestbed, agenda=agenda, pushdown=moves))
 
 
 RUNS = pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])

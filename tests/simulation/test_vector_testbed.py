@@ -75,7 +75,7 @@ def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next()
 def test_what_is_merged_in_a_swept_hall_is_accounted_for_mote_by_mote(window):
     query = ScenarioQuery("sum", f"SELECT SUM(temp) AS total FROM hall [{window}]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.7, queries=(query,))
-    bed = run_scenario(scenario, 1_200, kind=partial(VectorTestbed, moves="everything"))
+    bed = run_scenario(scenario, 1_200, kind=partial(VectorTestbed, pushdown="everything"))
     motes = hold(bed, {("hall", mote): range(0, 1_200, 10) for mote in range(1, 9)})[0].values()
     assert sum(sums["merged"] for sums in motes) == bed.station.engine.ledger()["hall"]["merged"] > 800
     assert bed.station.ledger.unattributed() == {}
