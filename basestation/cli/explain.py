@@ -27,7 +27,7 @@ MISUSED = 2
 if TYPE_CHECKING:
     from acquisition.extent import Catalog
     from basestation.planner.plan import Correction, Plan
-    from basestation.testbed.testbed import Scenario
+    from basestation.testbed.scenarios import Scenario
     from innet.deployment import Deployment
     from innet.placement.statistics import Statistics
 

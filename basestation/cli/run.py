@@ -130,10 +130,10 @@ def _link(
 
     if options.simulate is not None:
         from basestation.testbed.live_motes import LiveMotes
-        from basestation.testbed.testbed import load_scenario
+        from basestation.testbed.scenarios import read_scenario
 
         try:
-            scenario = load_scenario(options.simulate)
+            scenario = read_scenario(options.simulate)
         except OSError as why:
             raise InputError("SN501", f"cannot be read: {why.strerror}", options.simulate) from why
         deployment = scenario.deployment if options.config is None else read_deployment(options.config)

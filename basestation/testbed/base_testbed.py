@@ -8,11 +8,11 @@ from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.archive.memory import MemoryArchive
 from basestation.controller.migration import MigrationEvent
-from gateway.diagnostics import DiagnosticError
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
 from basestation.station.service import Station
+from gateway.diagnostics import DiagnosticError
 from gateway.transports import Transport
 from simulator.scenario import Scenario, ScenarioQuery
 

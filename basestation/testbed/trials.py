@@ -11,12 +11,12 @@ from typing import Any, TextIO
 from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
 from basestation.controller.migration import MigrationEvent
-from gateway.diagnostics import DiagnosticError
 from basestation.results.feed import Feed
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.testbed.event_testbed import EventTestbed
 from basestation.testbed.vector_testbed import VectorTestbed
 from basestation.updates.update import EpochMarks, Update, WindowUpdates, split_interleaved
+from gateway.diagnostics import DiagnosticError
 from simulator.scenario import Scenario
 
 DAY_MS = 86_400_000

@@ -54,6 +54,7 @@ class VectorTestbed(BaseTestbed):
         self._report_links(Topology.of_ratios(channel.ratios))
         for query in scenario.queries:
             self._submit(query)
+        self._extents = {extent.name: extent for extent in self.catalog}
         self.tally = Tally()
         self.trace = Trace(sink, is_kept=traced) if traced else None
         self.configs = self._make_configs()
@@ -113,7 +114,7 @@ class VectorTestbed(BaseTestbed):
         filtered: dict[str, list[Batch]] = {}
         for arrived in outcome.arrived:
             name, readings = self._decode(arrived)
-            for batch in batches_of(readings, self.catalog.find(name), self._ticks(arrived, True)):
+            for batch in batches_of(readings, self._extents[name], self._ticks(arrived, True)):
                 sent.setdefault((name, *batch.columns), []).append(batch)
             reports = replace(filtered_batch_of(readings, 0), arrival=self._ticks(arrived, False))
             filtered.setdefault(name, []).extend((reports, self._earlier_reports(readings, arrived)))
@@ -122,7 +123,7 @@ class VectorTestbed(BaseTestbed):
         for (name, *_), batches in sent.items():
             batch = _concatenate(batches)
             ledger.record_readings(name, batch.site, batch.tick, DeliveryKind.DELIVERED, ended)
-            self.archive.append(self.catalog.find(name), batch)
+            self.archive.append(self._extents[name], batch)
             self.station.engine.deliver(name, batch)
         for name, batches in filtered.items():
             batch = _concatenate(batches)

@@ -139,9 +139,9 @@ def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
 @pytest.mark.promise("explain")
 def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
-    assert (code, out) == (2, "") and "--analyze, --readings and --map are about the motes of a deployment" in err
+    assert (code, out) == (2, "") and "--analyze, --readings and --map need the motes of a deployment (-c)" in err
     code, out, err = call(capsys, "-c", OFFICE, "--seed", 4, QUERIES["collect"])
-    assert (code, out) == (2, "") and "--world, --seed and --for are about a simulation" in err
+    assert (code, out) == (2, "") and "--world, --seed and --for need a simulation (--analyze)" in err
     code, _, err = call(capsys, "-c", OFFICE, "--analyze", "--world", tmp_path / "none.toml", QUERIES["collect"])
     assert (code, err) == (3, f"SN501: {tmp_path / 'none.toml'}: cannot be read: No such file or directory\n")
     code, out, err = call(capsys, "-c", OFFICE, "--analyze", "SELECT room FROM rooms [SCAN 1 DAY]")
