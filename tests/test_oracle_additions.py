@@ -1,4 +1,4 @@
-"""The oracle against SEMANTICS 10, 11 and 13. Expected values are worked out by hand from the text."""
+"""The oracle against semantics 10, 11 and 13. Expected values are worked out by hand from the text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The oracle against SEMANTICS 5, 10.4, 10.5 and their corners in 14. Expected values are worked out by hand."""
+"""The oracle against semantics 5, 10.4, 10.5 and their corners in 14. Expected values are worked out by hand."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The oracle against SEMANTICS 1 and 2. Expected values are worked out by hand from the text."""
+"""The oracle against semantics 1 and 2. Expected values are worked out by hand from the text."""
 
 import pytest
 

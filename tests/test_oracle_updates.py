@@ -1,4 +1,4 @@
-"""The oracle against SEMANTICS 12 and the corners of 14. Expected values are worked out by hand from the text."""
+"""The oracle against semantics 12 and the corners of 14. Expected values are worked out by hand from the text."""
 
 from tests.oracles.recompute import run
 from tests.oracles.shortcuts import ask, pushed, rejection_kind, sensed, stream, updates_of, windows

@@ -1,4 +1,4 @@
-"""The oracle against SEMANTICS 3, 4, 6, 7 and 8. Expected values are worked out by hand from the text."""
+"""The oracle against semantics 3, 4, 6, 7 and 8. Expected values are worked out by hand from the text."""
 
 from tests.oracles.shortcuts import ask, pushed, sensed, stream, updates_of, windows
 

@@ -51,17 +51,17 @@ def _compare_int_float(ints: IntArray, floats: FloatArray) -> FloatArray:
 
 def is_member(members: Vector, operand: Vector) -> BoolArray:
     """The mask of entries that are not null and equal one of the members, by value and exactly."""
-    wanted, values, valid = members.values[members.validity], operand.values, operand.validity
-    if wanted.dtype != values.dtype:
-        wanted, whole = _as_integers(wanted)
-        wanted = wanted[whole]
+    candidates, values, valid = members.values[members.validity], operand.values, operand.validity
+    if candidates.dtype != values.dtype:
+        candidates, whole = _as_integers(candidates)
+        candidates = candidates[whole]
         values, whole = _as_integers(values)
         valid = valid & whole
-    if not len(wanted):
+    if not len(candidates):
         return np.zeros(len(values), bool)
-    wanted = np.unique(wanted)
-    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    found: BoolArray = valid & (wanted[at] == values).astype(bool, copy=False)
+    candidates = np.unique(candidates)
+    at = np.minimum(np.searchsorted(candidates, values), len(candidates) - 1)
+    found: BoolArray = valid & (candidates[at] == values).astype(bool, copy=False)
     return found
 
 

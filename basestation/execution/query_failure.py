@@ -1,4 +1,4 @@
-"""Halting: a query that cannot go on ends with an error of kind input (SEMANTICS 14), and nothing is said of it any more."""
+"""Halting: a query that cannot go on ends with an error of kind input (semantics 14), and nothing is said of it any more."""
 
 from dataclasses import dataclass
 

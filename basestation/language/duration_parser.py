@@ -27,9 +27,9 @@ class DurationParser(TokenCursor):
             if isinstance(token.value, int) and token.value >= least:
                 self.take()
                 return token.value
-            wanted = "a whole number" if least == 0 else "a whole number of at least 1"
+            expected = "a whole number" if least == 0 else "a whole number of at least 1"
             help = help if token.value == 0 else self._finer(token)
-            self.report("SN107", f"expected {wanted}, found `{token.text}`", token.span, help=help)
+            self.report("SN107", f"expected {expected}, found `{token.text}`", token.span, help=help)
             self.take()
             return least
         if token.word in "+-" and self.peek().kind is NUMBER:

@@ -21,7 +21,7 @@ class History:
     error: object = None  # (clock, kind) of the error that ended the query
 
     def without_order(self):
-        """Tuples of one tick, whichever of them has which index (SEMANTICS 6.4 forgives this)."""
+        """Tuples of one tick, whichever of them has which index (semantics 6.4 forgives this)."""
         bags = {}
         for said in self.tuples.values():
             for clock, tick, weight, row in said:

@@ -5,7 +5,7 @@
     python -m tests.agreement.hunt --seed 7 --cases 500 --maker since
 
 `--only` takes what the generator calls its traits (join, nested, late, revised, union, loop, oneoff, history, clause) or
-a section of SEMANTICS; `--maker` takes another generator, of what the general one seldom makes. A case that disagrees is
+a section of the semantics; `--maker` takes another generator, of what the general one seldom makes. A case that disagrees is
 shrunk and printed as a golden file.
 """
 

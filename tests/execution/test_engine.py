@@ -1,4 +1,4 @@
-"""The rules of SEMANTICS 1.1, 1.5 and 12 one by one, with expectations worked out by hand; and the engine live.
+"""The rules of semantics 1.1, 1.5 and 12 one by one, with expectations worked out by hand; and the engine live.
 
 tests/agreement compares the engine with an oracle on whole queries; here stands what a deployment leans on.
 """

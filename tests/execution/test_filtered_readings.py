@@ -1,4 +1,4 @@
-"""What motes filtered is known without being here (SEMANTICS 12.3): answers and coverage as if every reading had come."""
+"""What motes filtered is known without being here (semantics 12.3): answers and coverage as if every reading had come."""
 
 import numpy as np
 import pytest

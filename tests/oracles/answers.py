@@ -1,4 +1,4 @@
-"""Answers: the history of updates of a query (12.1), found by comparing each step's answer with what was said."""
+"""Answers: the history of updates of a query (semantics 12.1), from the difference between the answers of two steps."""
 
 from dataclasses import dataclass, field
 
@@ -87,21 +87,21 @@ class Answer:
 class WindowAnswer:
     def __init__(self, query, answer):
         self.query, self.answer = query, answer
-        self.said = {}  # window -> (rows, coverage, revision)
+        self.answered = {}  # window -> (rows, coverage, revision)
 
     def step(self, clock):
         windows = self.query.windows(clock)
-        stay(self.said, windows)
+        stay(self.answered, windows)
         for w in windows:
             rows, covered = [format_row(m.row) for m in w.members], coverage(w.covers)
-            if w.key not in self.said:
-                self.said[w.key] = (rows, covered, 0)
+            if w.key not in self.answered:
+                self.answered[w.key] = (rows, covered, 0)
                 self.answer.updates.append(WindowUpdate(clock, w.tick, w.n, w.t, 0, covered, tuple(rows)))
                 continue
-            old, old_covered, revision = self.said[w.key]
+            old, old_covered, revision = self.answered[w.key]
             removed, added = difference(old, rows), difference(rows, old)
             if removed or added or covered != old_covered:  # 12.1: else it is not given and uses no number
-                self.said[w.key] = (rows, covered, revision + 1)
+                self.answered[w.key] = (rows, covered, revision + 1)
                 update = WindowUpdate(clock, w.tick, w.n, w.t, revision + 1, covered, tuple(added), tuple(removed))
                 self.answer.updates.append(update)
 
@@ -109,25 +109,25 @@ class WindowAnswer:
 class StreamAnswer:
     def __init__(self, query, answer, limit):
         self.query, self.answer, self.limit = query, answer, limit
-        self.said, self.marked = {}, {}
+        self.answered, self.marked = {}, {}
 
     def step(self, clock):
         out = self.answer.updates
-        # What has entered, since the query's start (10.7: rows count from there).
+        # Tuples that have entered since the query's start (10.7: rows count from there).
         entered = [x for x in self.query.view(clock).tuples if x.row is not None and x.row >= 1]
         now = {x.ident: (x.tick, x.index, format_row(x.values)) for x in entered}
-        for ident, (tick, index, row) in list(self.said.items()):
+        for ident, (tick, index, row) in list(self.answered.items()):
             if ident not in now:
                 out.append(TupleUpdate(clock, tick, index, -1, row))  # 14: a weight -1 comes at once
-                del self.said[ident]
+                del self.answered[ident]
             elif now[ident][2] != row:  # 12.1: a replacement that stays keeps its index
                 out.append(TupleUpdate(clock, tick, index, -1, row))
                 out.append(TupleUpdate(clock, tick, index, 1, now[ident][2]))
-                self.said[ident] = now[ident]
+                self.answered[ident] = now[ident]
         for ident, (tick, index, row) in now.items():
-            if ident not in self.said:
+            if ident not in self.answered:
                 out.append(TupleUpdate(clock, tick, index, 1, row))
-                self.said[ident] = (tick, index, row)
+                self.answered[ident] = (tick, index, row)
         for (tick, n), covers in self.query.epochs(clock).items():
             covered = coverage(covers)
             if (self.limit is None or tick <= self.limit) and self.marked.get((tick, n), ()) != covered:

@@ -25,8 +25,8 @@ def is_stream(bound):
 class QueryBinder:
     """Binds the queries of one statement. `world` has logs, tables and extents by name."""
 
-    def __init__(self, world, asking, loops=()):
-        self.world, self.asking, self.loops = world, asking, loops
+    def __init__(self, world, context, loops=()):
+        self.world, self.context, self.loops = world, context, loops
 
     def query(self, query, limit=None, top=False):
         match query:
@@ -36,7 +36,7 @@ class QueryBinder:
                 inner = self.query(query.query, limit, top)
                 if is_stream(inner):
                     raise RejectedError("static", f"{query.kind} of a stream")  # 2.2
-                return ConverterStream(query.kind, inner, self.asking)
+                return ConverterStream(query.kind, inner, self.context)
             case syntax.Union():
                 return self.union(query, limit)
         raise RejectedError("syntax", "not a query")
@@ -57,7 +57,7 @@ class QueryBinder:
             return OneOff.union(parts, columns, query)
         if not all(is_stream(part) for part in parts) or query.order_by or query.limit:
             raise RejectedError("static", "a union is of stream queries, or one-off")
-        return UnionStream(parts, columns, self.asking)
+        return UnionStream(parts, columns, self.context)
 
     # --- SELECT ------------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class QueryBinder:
         return self.window_query(select, flat, loops, limit)
 
     def kind(self, entry, looped):
-        """What an entry of FROM is: stream, window, scan, table or loop (2.2)."""
+        """The kind of an entry of FROM: stream, window, scan, table or loop (2.2)."""
         source, window = entry.source, entry.window
         if isinstance(source, syntax.ExtentSource):
             extent = self.world.extents.get(source.name.text)
@@ -131,15 +131,15 @@ class QueryBinder:
         return stream
 
     def extent_stream(self, extent, name):
-        stream = ExtentStream(self.world.logs[extent], name, self.asking)
-        every, declared = self.asking.acquire, self.world.extents[extent].interval
+        stream = ExtentStream(self.world.logs[extent], name, self.context)
+        every, declared = self.context.acquire, self.world.extents[extent].interval
         if every is None or declared is None:
             return stream
         if every % declared:
             raise RejectedError("static", "ACQUIRE EVERY takes a multiple of each interval")  # 11
         # 11: the readings at the multiples of it, indexes as after a selection
         multiples = lambda env: env.tick % every == 0  # noqa: E731
-        return SelectStream(stream, stream.columns, multiples, None, [], stream.site_places, self.asking)
+        return SelectStream(stream, stream.columns, multiples, None, [], stream.site_places, self.context)
 
     def table(self, entry):
         name, source = self.name(entry), entry.source
@@ -163,7 +163,7 @@ class QueryBinder:
         columns, items, origins = select_list(select.items, scope, Binder(scope))
         sites = {i for i, place in enumerate(origins) if place in child.site_places}
         excludes = self.excludes(select.where, scope, child.site_places)
-        stream = SelectStream(child, columns, where, items, excludes, sites, self.asking)
+        stream = SelectStream(child, columns, where, items, excludes, sites, self.context)
         stream.limit = limit
         return stream
 
@@ -192,7 +192,7 @@ class QueryBinder:
         if any(isinstance(e.window, syntax.UnboundedWindow) for e in entries):
             self.check_landmark(select)
         out, items, _ = select_list(select.items, scope, Binder(scope, group))
-        return SelectWindows(source, out, where, items, _places(select, scope, group), having, self.asking, limit)
+        return SelectWindows(source, out, where, items, _places(select, scope, group), having, self.context, limit)
 
     def excludes(self, where, scope, places):
         """12.3: the conjuncts over `site` alone, as functions of the site."""
@@ -209,14 +209,14 @@ class QueryBinder:
     def windowed(self, entry, source, excludes):
         window = entry.window
         if isinstance(window, syntax.ScanWindow):
-            every = ticks(window.every, self.asking.tick_ms)
-            self.asking.grids.add(every)
-            return ScanWindows(source, every, self.asking)
+            every = ticks(window.every, self.context.tick_ms)
+            self.context.grids.add(every)
+            return ScanWindows(source, every, self.context)
         rows, back, ahead, slide = self.shape(window, source)
         if not rows:
-            self.asking.grids.add(slide)
+            self.context.grids.add(slide)
         make = RowWindows if rows else TimeWindows
-        return make(source, back, ahead, slide, excludes, self.asking)
+        return make(source, back, ahead, slide, excludes, self.context)
 
     def shape(self, window, stream):
         """(counts rows, first offset or None for a landmark, last offset, slide)."""
@@ -224,7 +224,7 @@ class QueryBinder:
         if slide is None and stream.interval is None:
             raise RejectedError("static", "SLIDE is required here")  # 10.3
         rows = slide is not None and slide.unit == "ROW"
-        step = stream.interval if slide is None else slide.count if rows else ticks(slide, self.asking.tick_ms)
+        step = stream.interval if slide is None else slide.count if rows else ticks(slide, self.context.tick_ms)
         if isinstance(window, syntax.NowWindow):
             return False, 0, 0, step  # [NOW] is [FROM NOW TO NOW SLIDE i]
         if isinstance(window, syntax.UnboundedWindow):
@@ -237,12 +237,12 @@ class QueryBinder:
         unit = point.unit or (slide.unit if slide else None)  # 2.4, 10.2: the unit of SLIDE where it has none
         if unit is None or (unit == "ROW") != rows:
             raise RejectedError("static", "an offset needs a unit, and time and rows do not mix")  # 10.2, 10.3
-        return -point.back if rows else -ticks(syntax.Duration(point.back, unit), self.asking.tick_ms)
+        return -point.back if rows else -ticks(syntax.Duration(point.back, unit), self.context.tick_ms)
 
     def check_landmark(self, select):
         """10.3: without aggregates that merge, UNBOUNDED needs FOR."""
         growing = any(_grows(e) for e in _expressions(select)) or len(select.entries) > 1  # a product keeps its tuples
-        if not self.asking.run_for and (growing or not aggregates_here(select)):
+        if not self.context.run_for and (growing or not aggregates_here(select)):
             raise RejectedError("static", "UNBOUNDED without aggregates that merge needs FOR")
 
     def loop_product(self, entries, loops, streams, excludes):
@@ -254,11 +254,11 @@ class QueryBinder:
         for loop in loops:
             windows = sorted(((places[w.name.text], w) for w in loop.windows), key=lambda pw: pw[0])
             bound.append((windows[0][0], LoopWindows(
-                loop, [(p, streams[p], excludes[p], w.left, w.right) for p, w in windows], self.asking
+                loop, [(p, streams[p], excludes[p], w.left, w.right) for p, w in windows], self.context
             )))  # fmt: skip
         bound.sort(key=lambda pl: pl[0])  # 14: loops in the order of their first stream in FROM
         tables = {place: s for place, s in streams.items() if not is_stream(s)}
-        return LoopProduct([loop for _, loop in bound], tables, len(entries), self.asking)
+        return LoopProduct([loop for _, loop in bound], tables, len(entries), self.context)
 
 
 def _kind(type_):

@@ -16,7 +16,7 @@ class Cover:
 
 
 def cover(log, low, high, clock, at, every, excludes):
-    """What the range low .. high of an extent covers at the end of a clock tick.
+    """The readings that the range low .. high of an extent covers at the end of a clock tick.
 
     `at` is the tick of the window (`late append` tuples count from their arrival on), None where there is none.
     `every` is the interval that the query samples at; `excludes` are its conjuncts over `site` alone.

@@ -24,8 +24,8 @@ class Reading:
     live: bool  # beyond the horizon it enters no stream and no window
     index: int | None = None
     entered: int | None = None  # the clock tick in which it took its index
-    truth: list = field(default_factory=list)  # (clock tick, values or None): what history sees
-    said: list = field(default_factory=list)  # the same, of what continuous queries are corrected to
+    archived: list = field(default_factory=list)  # (clock tick, values or None): what history sees
+    visible: list = field(default_factory=list)  # the same, of what continuous queries are corrected to
 
     @staticmethod
     def _as_of(versions, clock):
@@ -33,10 +33,10 @@ class Reading:
         return known[-1] if known else None
 
     def history(self, clock):
-        return self._as_of(self.truth, clock)
+        return self._as_of(self.archived, clock)
 
     def values(self, clock):
-        return self._as_of(self.said, clock) if self.live else None
+        return self._as_of(self.visible, clock) if self.live else None
 
     def index_at(self, clock):
         return self.index if self.entered is not None and self.entered <= clock else None
@@ -137,8 +137,8 @@ class Log:
         # Sensed: on time in the declared order of sites, then late ones by tick and site; pushed: order of delivery.
         place = (not on_time, tick, order) if extent.kind == "sensed" else (order,)
         reading = Reading(tick, site, clock, arrival, place, extent.late == "append", not beyond)
-        reading.truth.append((clock, values))
-        reading.said.append((clock, values))
+        reading.archived.append((clock, values))
+        reading.visible.append((clock, values))
         self.readings.append(reading)
         if extent.kind == "sensed":
             self._keys[site, tick] = reading
@@ -179,10 +179,10 @@ class Log:
     def change(self, reading, values, clock):
         """Give a tuple other values, or none, from this clock tick on."""
         self.ledger["revised"] += 1
-        reading.truth.append((clock, values))  # 12.2: history is corrected entirely
+        reading.archived.append((clock, values))  # 12.2: history is corrected entirely
         extent = self.extent
         if extent.late == "revise" and clock - reading.tick <= extent.horizon:
-            reading.said.append((clock, values))  # 12.2: back to the extent's horizon, by tick
+            reading.visible.append((clock, values))  # 12.2: back to the extent's horizon, by tick
         if values is None and extent.kind == "sensed":
             self._keys.pop((reading.site, reading.tick), None)  # the first holds until revised (1.5)
 

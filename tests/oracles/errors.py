@@ -1,8 +1,8 @@
-"""What an oracle may say instead of an answer."""
+"""Errors of the oracle: a text or data that it rejects, and features that it does not cover."""
 
 
 class RejectedError(Exception):
-    """The text is not a query that can be asked, or the data cannot be taken. Kinds: syntax name type static input."""
+    """The text is no valid query, or the data cannot be read. Kinds: syntax name type static input."""
 
     def __init__(self, kind, message):
         super().__init__(f"{kind}: {message}")
@@ -11,7 +11,7 @@ class RejectedError(Exception):
 
 
 class NotCoveredError(Exception):
-    """SEMANTICS has an answer and this oracle does not. The section is named so that callers can count."""
+    """The semantics defines the answer, and this oracle does not compute it. Names the section, so that callers can count."""
 
     def __init__(self, section, message):
         super().__init__(f"{section}: {message}")

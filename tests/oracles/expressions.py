@@ -22,7 +22,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Env:
-    """What an expression looks at: a tuple (with its tags, in a stream query), or a group of them."""
+    """The input of an expression: a tuple (with its tags, in a stream query), or a group of them."""
 
     row: tuple = ()
     tick: int | None = None

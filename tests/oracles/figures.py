@@ -1,6 +1,6 @@
 """The figures of the paper, word for word in Python, for finite recordings in which everything comes on time.
 
-SEMANTICS 8 lists where the figures fail; only there this differs from them: lists end (8.1, 8.2), ticks of a product
+semantics 8 lists where the figures fail; only there this differs from them: lists end (8.1, 8.2), ticks of a product
 count once and in order (8.7), an input without a window yet gives nothing (8.8). Row windows compare indexes, as figure 6
 does, so they stand on streams without gaps only (8.4). Names are the figures' names.
 """

@@ -36,7 +36,7 @@ class Case:
 
 
 class CaseMaker(DataMaker):
-    """Makes a query too, out of typed pieces."""
+    """Makes a schema, its data and a query of typed parts."""
 
     # --- expressions -------------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ def case(seed):
 
 
 def shares(cases, answers):
-    """What share of the cases has which trait; `answers` are their Results (or exceptions)."""
+    """The share of the cases that has each trait; `answers` are their Results (or exceptions)."""
     result = {}
     for trait in ("join", "nested", "late", "revised", "union", "loop", "oneoff", "history", "clause"):
         result[trait] = sum(trait in c.traits for c in cases) / len(cases)

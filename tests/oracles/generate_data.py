@@ -77,7 +77,7 @@ class DataMaker:
         return {**row, "_arrival": tick + delay}
 
     def troubles(self, row):
-        """What else happens to a reading: copies, other values, wrong times, corrections."""
+        """Faults of a reading: copies, other values, wrong times, corrections."""
         later = {**row, "_arrival": row.get("_arrival", row["_tick"]) + self.rng.randint(0, 5)}
         if self.chance(0.05):
             return [later]  # a duplicate

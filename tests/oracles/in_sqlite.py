@@ -1,6 +1,6 @@
 """A second opinion: the relational part of each window, asked of SQLite as one SQL query made from the syntax tree.
 
-The windows of FROM become tables, everything behind them is SQLite's. What SQL says differently is `NotInSqliteError`.
+The windows of FROM become tables, everything behind them is SQLite's. Features that SQL defines differently raise `NotInSqliteError`.
 """
 
 import math

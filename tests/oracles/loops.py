@@ -79,20 +79,20 @@ class LoopWindows:
     `streams` are (place in FROM, stream, excludes, left, right), left and right as syntax.
     """
 
-    def __init__(self, loop, streams, asking):
-        self.loop, self.streams, self.asking = loop, streams, asking
+    def __init__(self, loop, streams, context):
+        self.loop, self.streams, self.context = loop, streams, context
         self.rows = any(w.rows for w in loop.windows)
         if any(w.rows != self.rows for w in loop.windows):
             raise RejectedError("static", "a loop is all ticks or all ROWS")
         if self.rows and any(map(_has_duration, [loop.first, loop.condition, loop.change, *ends(loop)])):
             raise RejectedError("static", "rows are counted, not timed")
-        self.st = 0 if self.rows else asking.start  # ST is the tick of the query's start, with ROWS 0
+        self.st = 0 if self.rows else context.start  # ST is the tick of the query's start, with ROWS 0
 
     def watermark(self, clock):
         return min(stream.watermark(clock) for _, stream, _, _, _ in self.streams)
 
     def value(self, expr, t):
-        return evaluate(expr, t, self.st, self.asking.tick_ms)
+        return evaluate(expr, t, self.st, self.context.tick_ms)
 
     def evaluations(self, clock, upto):
         """(t, tick, [(left, right) of each stream]) of all windows made at or before a tick; LoopError where one ends.
@@ -101,7 +101,7 @@ class LoopWindows:
         """
         found, error = [], None
         views = [stream.view(clock) for _, stream, _, _, _ in self.streams]
-        t, before, at_one_tick, decreased = 0, self.asking.start, 0, False
+        t, before, at_one_tick, decreased = 0, self.context.start, 0, False
         try:
             if self.loop.first is not None:
                 t = self.value(self.loop.first, 0)
@@ -136,16 +136,16 @@ class LoopWindows:
     def made_at(self, views, ends, before):
         """The tick of a window: max(ST, its largest right end or that row's arrival, the tick before). None: not yet."""
         if not self.rows:
-            return max(self.asking.start, before, *(right for _, right in ends))
+            return max(self.context.start, before, *(right for _, right in ends))
         arrivals = []
         for view, (_, right) in zip(views, ends, strict=True):
             if right < 1:
-                arrivals.append(self.asking.start)  # 14: the arrival of a row below 1 counts as ST
+                arrivals.append(self.context.start)  # 14: the arrival of a row below 1 counts as ST
             elif right in view.arrivals:
                 arrivals.append(view.arrivals[right])
             else:
                 return None
-        return max(self.asking.start, before, *arrivals)
+        return max(self.context.start, before, *arrivals)
 
     def windows(self, clock, upto):
         """[Window], members being {place in FROM: tuples}; and the error that ends the loop, or None."""
@@ -169,8 +169,8 @@ class LoopWindows:
 class LoopProduct:
     """All loops of a query, combined as in section 4, and the stored extents beside them, read at that tick."""
 
-    def __init__(self, loops, tables, width, asking):
-        self.loops, self.tables, self.width, self.asking = loops, tables, width, asking  # tables: {place: table}
+    def __init__(self, loops, tables, width, context):
+        self.loops, self.tables, self.width, self.context = loops, tables, width, context  # tables: {place: table}
 
     def watermark(self, clock):
         return min(x.watermark(clock) for x in [*self.loops, *self.tables.values()])
@@ -179,8 +179,8 @@ class LoopProduct:
         answers = [loop.windows(clock, upto) for loop in self.loops]
         errors = [error for _, error in answers if error]
         if errors:  # the query ends with it: nothing after its tick
-            self.asking.error = min(errors, key=lambda e: e.tick)
-            upto = min(upto, self.asking.error.tick)
+            self.context.error = min(errors, key=lambda e: e.tick)
+            upto = min(upto, self.context.error.tick)
         lists = [[w for w in windows if w.tick <= upto] for windows, _ in answers]
         found = []
         for tick in sorted({w.tick for windows in lists for w in windows}):

@@ -12,7 +12,7 @@ class OneOff:
     """A one-off query. It is a window query with exactly one window, at its start."""
 
     def __init__(self, binder, select):
-        self.binder, self.select, self.asking = binder, select, binder.asking
+        self.binder, self.select, self.context = binder, select, binder.context
         self.tables = []
         self.sources = [self._source(entry) for entry in select.entries]
         self.scope = Scope(tuple(c for columns, _ in self.sources for c in columns))
@@ -121,7 +121,7 @@ class OneOff:
         return min(table.watermark(clock) for table in self.tables)
 
     def windows(self, clock):
-        start = self.asking.start
+        start = self.context.start
         if start > self.watermark(clock):
             return []
         members = tuple(Member(row) for row in self.rows(start, clock))
@@ -135,7 +135,7 @@ class _OneOffUnion(OneOff):
     """UNION ALL of one-off queries; ORDER BY and LIMIT belong to the whole."""
 
     def __init__(self, parts, columns, query):
-        self.parts, self.columns, self.query, self.asking = parts, columns, query, parts[0].asking
+        self.parts, self.columns, self.query, self.context = parts, columns, query, parts[0].context
         self.tables = [table for part in parts for table in part.tables]
         binder = Binder(Scope(columns))
         self.order = []

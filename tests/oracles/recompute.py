@@ -73,7 +73,7 @@ def run(schema, inputs, queries, until=None, tick_ms=1000, every_tick=None):
     clocks = range(until + 1) if every_tick else steps(world, inputs, [a for a in live if a], until)
     for clock in clocks:
         for query in live:
-            if query and clock >= query.asking.asked and query.answer.error is None:
+            if query and clock >= query.context.asked and query.answer.error is None:
                 query.step(clock)
     answers = [query.answer if query else None for query in live]
     return Result(answers, {name: dict(log.ledger) for name, log in world.logs.items()}, until)
@@ -96,16 +96,16 @@ def make_world(extents, inputs, asked, until):
 class RunningQuery:
     """A query that is being answered."""
 
-    def __init__(self, asking, query, limit):
-        self.asking = asking
+    def __init__(self, context, query, limit):
+        self.context = context
         columns = [(c.name, c.type) for c in query.columns]
         self.answer = Answer("stream" if is_stream(query) else "window", columns)
         self._steps = StreamAnswer(query, self.answer, limit) if is_stream(query) else WindowAnswer(query, self.answer)
 
     def step(self, clock):
         self._steps.step(clock)
-        if self.asking.error is not None:
-            self.answer.error = (clock, self.asking.error.kind, self.asking.error.message)
+        if self.context.error is not None:
+            self.answer.error = (clock, self.context.error.kind, self.context.error.message)
 
 
 def ask(statement, clock, world, tick_ms):
@@ -120,24 +120,24 @@ def ask(statement, clock, world, tick_ms):
     clauses = statement.clauses
     if clauses.lifetime:
         raise NotCoveredError("11", "LIFETIME needs the motes' energy model")
-    asking = QueryContext(tick_ms, clock)
-    asking.acquire = ticks(clauses.acquire_every, tick_ms) if clauses.acquire_every else None
-    asking.within = ticks(clauses.deliver_within, tick_ms) if clauses.deliver_within else None
-    asking.run_for = ticks(clauses.run_for, tick_ms) if clauses.run_for else None
+    context = QueryContext(tick_ms, clock)
+    context.acquire = ticks(clauses.acquire_every, tick_ms) if clauses.acquire_every else None
+    context.within = ticks(clauses.deliver_within, tick_ms) if clauses.deliver_within else None
+    context.run_for = ticks(clauses.run_for, tick_ms) if clauses.run_for else None
     if statement.since:
-        asking.start, asking.from_the_past = start_of(statement.since, clock, tick_ms), True
+        context.start, context.from_the_past = start_of(statement.since, clock, tick_ms), True
     elif clock:
-        asking.start = clock
-    limit = asking.start + asking.run_for if asking.run_for is not None else None
-    query = QueryBinder(world, asking, statement.loops).query(statement.query, limit, top=True)
+        context.start = clock
+    limit = context.start + context.run_for if context.run_for is not None else None
+    query = QueryBinder(world, context, statement.loops).query(statement.query, limit, top=True)
     if statement.loops and not _has_select_on_top(statement.query):
         raise RejectedError("static", "loops belong to a query with FROM")
-    if isinstance(query, OneOff) and (statement.since or asking.run_for is not None):
+    if isinstance(query, OneOff) and (statement.since or context.run_for is not None):
         raise RejectedError("static", "a one-off query is answered once; the clause is for continuous ones")
     if clock and not statement.since and not isinstance(getattr(query, "inner", query), OneOff):
         raise NotCoveredError("1.1", "a continuous query that is accepted after tick 0")
-    check_within(statement.query, world, asking)
-    return RunningQuery(asking, query, limit)
+    check_within(statement.query, world, context)
+    return RunningQuery(context, query, limit)
 
 
 def _has_select_on_top(query):
@@ -166,16 +166,16 @@ def start_of(since, clock, tick_ms):
     return start
 
 
-def check_within(query, world, asking):
+def check_within(query, world, context):
     """11: on a `late append` or `late drop` extent DELIVER WITHIN must be at least `wait`."""
     names = [source.name.text for source in extents_in(query) if not source.history]
-    if (asking.within or asking.acquire) and all(world.extents[name].kind != "sensed" for name in names):
+    if (context.within or context.acquire) and all(world.extents[name].kind != "sensed" for name in names):
         raise RejectedError("static", "the clause is about sampling, and the query reads no sensed extent")  # 11
-    if asking.within is None:
+    if context.within is None:
         return
     for name in names:
         extent = world.extents[name]
-        if extent.kind != "stored" and extent.late != "revise" and asking.within < extent.wait:
+        if extent.kind != "stored" and extent.late != "revise" and context.within < extent.wait:
             raise RejectedError("static", f"{name} waits {extent.wait}, longer than DELIVER WITHIN")
 
 
@@ -193,16 +193,16 @@ def extents_in(node):
 
 def steps(world, inputs, queries, until):
     """The clock ticks at which something can happen: deliveries, and where a watermark passes a moment of interest."""
-    happening = {0, until, *(q.asking.asked for q in queries)}
+    happening = {0, until, *(q.context.asked for q in queries)}
     moments = set()
     for name, log in world.logs.items():
         happening |= {delivery_of(row) for row in inputs[name]}
-        happening |= {clock for r in log.readings for clock, _ in r.truth} | {r.delivered for r in log.readings}
+        happening |= {clock for r in log.readings for clock, _ in r.archived} | {r.delivered for r in log.readings}
         moments |= {r.arrival for r in log.readings}
         if log.extent.interval:
             moments |= set(range(0, until + 1, log.extent.interval))
     for query in queries:
-        for slide in query.asking.grids:
+        for slide in query.context.grids:
             moments |= set(range(0, until + 1, slide))
     moments |= happening
     happening |= moments  # what only needs the clock
@@ -214,6 +214,6 @@ def steps(world, inputs, queries, until):
                 happening.add(clock)
             before = mark
     for query in queries:
-        if query.asking.within is not None:
-            happening |= {m + query.asking.within for m in moments}
+        if query.context.within is not None:
+            happening |= {m + query.context.within for m in moments}
     return sorted(clock for clock in happening if 0 <= clock <= until)

@@ -8,14 +8,14 @@ from tests.oracles.expressions import Env, Member
 class SelectWindows:
     """WindowSelect, then WindowProject or WindowAggregation, over each window on its own (figure 4)."""
 
-    def __init__(self, product, columns, where, items, group, having, asking, limit=None):
-        self.product, self.columns, self.asking, self.limit = product, columns, asking, limit
+    def __init__(self, product, columns, where, items, group, having, context, limit=None):
+        self.product, self.columns, self.context, self.limit = product, columns, context, limit
         self.where, self.items, self.group, self.having = where, items, group, having
 
     def watermark(self, clock):
         """How far this query answers: 1.5, or with DELIVER WITHIN at the latest that long after sampling (11)."""
         mark = self.product.watermark(clock)
-        return mark if self.asking.within is None else max(mark, clock - self.asking.within)
+        return mark if self.context.within is None else max(mark, clock - self.context.within)
 
     def windows(self, clock):
         upto = self.watermark(clock)

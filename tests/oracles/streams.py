@@ -52,9 +52,9 @@ def give_rows(places, arrivals, mark):
         arrivals[place.row] = place.arrival
 
 
-def from_start(tuples, arrivals, asking):
+def from_start(tuples, arrivals, context):
     """1.1: rows count from the query's start; earlier ones are 0, -1, …"""
-    earlier = sum(a < asking.start for a in arrivals.values()) if asking.from_the_past else 0
+    earlier = sum(a < context.start for a in arrivals.values()) if context.from_the_past else 0
     shifted = [x if x.row is None else replace(x, row=x.row - earlier) for x in tuples]
     return View(shifted, {row - earlier: arrival for row, arrival in arrivals.items()})
 
@@ -65,8 +65,8 @@ def in_order(places):
 
 def looked_before(stream):
     """1.1: a query is asked before what its clock tick brings; what is corrected in that tick is a revision to it."""
-    if stream.at is None and stream.asking.asked and not stream.converted:
-        stream._look(stream.asking.asked - 1)
+    if stream.at is None and stream.context.asked and not stream.converted:
+        stream._look(stream.context.asked - 1)
 
 
 class ExtentStream:
@@ -74,11 +74,11 @@ class ExtentStream:
 
     converted = False  # whether it begins with its query
 
-    def __init__(self, log, name, asking):
+    def __init__(self, log, name, context):
         extent = log.extent
-        self.log, self.asking = log, asking
+        self.log, self.context = log, context
         self.columns = tuple(Column(name, a.name, a.type, a.scale) for a in extent.attributes)
-        self.interval = extent.interval and (asking.acquire or extent.interval)  # 11: the one in force for this query
+        self.interval = extent.interval and (context.acquire or extent.interval)  # 11: the one in force for this query
         self.site_places = {i for i, a in enumerate(extent.attributes) if a.name == extent.site_attribute}
 
     def watermark(self, clock):
@@ -94,7 +94,7 @@ class ExtentStream:
             tuples.append(
                 Tuple(r, r.tick, r.arrival, r.index_at(clock), numbers.get(r), r.values(clock), key, r.append)
             )
-        return from_start(tuples, {numbers[r]: r.arrival for r in rows}, self.asking)
+        return from_start(tuples, {numbers[r]: r.arrival for r in rows}, self.context)
 
     def covers(self, low, high, clock, at, excludes=()):
         return [cover(self.log, low, high, clock, at, self.interval, excludes)]
@@ -103,7 +103,7 @@ class ExtentStream:
         """12.3: an epoch is complete when the watermark has reached its tick."""
         if self.log.extent.kind == "pushed":
             return {}
-        begin = max(0, self.asking.start)
+        begin = max(0, self.context.start)
         ticks = range(begin + -begin % self.interval, self.watermark(clock) + 1, self.interval)
         return {(tick, 1): self.covers(tick, tick, clock, None, excludes) for tick in ticks}
 
@@ -111,9 +111,9 @@ class ExtentStream:
 class SelectStream:
     """StreamSelect and StreamProject (figures 1 and 3): index, tick and arrival are kept (7), rows are its own (3.7)."""
 
-    def __init__(self, child, columns, predicate, items, excludes, site_places, asking):
+    def __init__(self, child, columns, predicate, items, excludes, site_places, context):
         self.child, self.columns, self.predicate, self.items = child, columns, predicate, items
-        self.excludes, self.site_places, self.asking = excludes, site_places, asking
+        self.excludes, self.site_places, self.context = excludes, site_places, context
         self.interval, self.converted = child.interval, child.converted
         self.limit = None  # 14, on 11: with FOR, the tuples with arrival up to start + n
         self.places, self.arrivals = {}, {}
@@ -154,7 +154,7 @@ class SelectStream:
                 continue
             _, x, row = by_place[place]
             tuples.append(Tuple(place, x.tick, place.arrival, x.index, place.row, row, x.key, x.append))
-        return from_start(tuples, self.arrivals, self.asking)
+        return from_start(tuples, self.arrivals, self.context)
 
     def covers(self, low, high, clock, at, excludes=()):
         return self.child.covers(low, high, clock, at, [*self.excludes, *excludes])
@@ -169,10 +169,10 @@ class ConverterStream:
     interval, converted = None, True
     site_places = frozenset()  # a conjunct follows `site` through plain projections only (14)
 
-    def __init__(self, kind, inner, asking):
-        self.kind, self.inner, self.asking = kind, inner, asking
+    def __init__(self, kind, inner, context):
+        self.kind, self.inner, self.context = kind, inner, context
         self.columns = inner.columns
-        self.said = {}  # window -> its tuples still there: [Place, tick, values], in order
+        self.answered = {}  # window -> its tuples still there: [Place, tick, values], in order
         self.arrivals = {}
         self.last_index = 0
         self.at, self.seen = None, None
@@ -187,7 +187,7 @@ class ConverterStream:
 
     def _look(self, clock):
         windows = self.inner.windows(clock)
-        stay(self.said, windows)
+        stay(self.answered, windows)
         previous = []  # 6.2: before the first window stands the empty bag
         for number, window in enumerate(windows):
             rows = [m.row for m in window.members]
@@ -198,32 +198,32 @@ class ConverterStream:
             else:
                 now = difference(previous, rows)
             previous = rows
-            self._say(window, number, now, clock)
-        places = [place for said in self.said.values() for place, _, _ in said]
+            self._emit(window, number, now, clock)
+        places = [place for answered in self.answered.values() for place, _, _ in answered]
         give_rows(places, self.arrivals, self.watermark(clock))
         for place in in_order(places):  # 6.3: index 1, 2, 3, … in the order of entry
             if place.row is not None and place.index is None:
                 self.last_index += 1
                 place.index = self.last_index
-        found = {place: (tick, values) for said in self.said.values() for place, tick, values in said}
+        found = {place: (tick, values) for answered in self.answered.values() for place, tick, values in answered}
         tuples = []
         for position, place in enumerate(in_order(found)):
             tick, values = found[place]
             tuples.append(Tuple(place, tick, place.arrival, place.index, place.row, values, (tick, position)))
-        return from_start(tuples, self.arrivals, self.asking)
+        return from_start(tuples, self.arrivals, self.context)
 
-    def _say(self, window, number, now, clock):
-        """Compare what a window gives with what was said of it; only the difference changes."""
-        first_time = window.key not in self.said
-        said = self.said.setdefault(window.key, [])
-        for values in difference([v for _, _, v in said], now):
+    def _emit(self, window, number, now, clock):
+        """Compare the tuples of a window with those answered before; only the difference changes."""
+        first_time = window.key not in self.answered
+        answered = self.answered.setdefault(window.key, [])
+        for values in difference([v for _, _, v in answered], now):
             # 12.1: of equal tuples of one window the one with the highest index is taken back
-            where = max((i for i, s in enumerate(said) if s[2] == values), key=lambda i: highest(said[i][0]))
-            del said[where]
-        for position, values in enumerate(difference(now, [v for _, _, v in said])):
+            where = max((i for i, s in enumerate(answered) if s[2] == values), key=lambda i: highest(answered[i][0]))
+            del answered[where]
+        for position, values in enumerate(difference(now, [v for _, _, v in answered])):
             # 12.1: added by a revision, it has the window's tick and arrives now; 14: after the window of that tick
             arrival = window.tick if first_time else clock
-            said.append([Place(arrival, (not first_time, clock, number, position)), window.tick, values])
+            answered.append([Place(arrival, (not first_time, clock, number, position)), window.tick, values])
 
     def covers(self, low, high, clock, at, excludes=()):
         """14: what the inner windows cover whose tick lies in the range."""
@@ -254,8 +254,8 @@ class UnionStream:
     interval = None
     site_places = frozenset()
 
-    def __init__(self, parts, columns, asking):
-        self.parts, self.columns, self.asking = parts, columns, asking
+    def __init__(self, parts, columns, context):
+        self.parts, self.columns, self.context = parts, columns, context
         self.converted = any(part.converted for part in parts)
         self.places, self.arrivals = {}, {}
         self.last_index = 0
@@ -291,7 +291,7 @@ class UnionStream:
             row = tuple(_plain_if(c, v) for c, v in zip(self.columns, x.values, strict=True))
             key = (x.tick, position)
             tuples.append(Tuple(place, x.tick, place.arrival, place.index, place.row, row, key, x.append))
-        return from_start(tuples, self.arrivals, self.asking)
+        return from_start(tuples, self.arrivals, self.context)
 
     def covers(self, low, high, clock, at, excludes=()):
         return [c for part in self.parts for c in part.covers(low, high, clock, at)]

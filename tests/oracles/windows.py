@@ -22,23 +22,23 @@ class Window:
         return self.tick, self.n, self.t if not isinstance(self.t, list) else tuple(self.t)
 
 
-def stay(said, windows):
+def stay(answered, windows):
     """A window once answered is revised and never goes away. Only answering before the watermark could change that."""
-    if set(said) - {w.key for w in windows}:
+    if set(answered) - {w.key for w in windows}:
         raise NotCoveredError("11", "DELIVER WITHIN where the windows of a tick are not known in time")
 
 
-def grid(slide, asking, upto):
+def grid(slide, context, upto):
     """3.2: windows at 0, s, 2s, … by the clock. A query that starts later stays on the same grid (1.1, 10.7)."""
-    return range(-(-asking.start // slide) * slide, upto + 1, slide)
+    return range(-(-context.start // slide) * slide, upto + 1, slide)
 
 
 class TimeWindows:
     """TimeWindow (figure 4, 3.1, 3.2). `back` and `ahead` are offsets; back None: a landmark window (10.3)."""
 
-    def __init__(self, stream, back, ahead, slide, excludes, asking):
+    def __init__(self, stream, back, ahead, slide, excludes, context):
         self.stream, self.back, self.ahead, self.slide = stream, back, ahead, slide
-        self.excludes, self.asking = excludes, asking
+        self.excludes, self.context = excludes, context
 
     def watermark(self, clock):
         return self.stream.watermark(clock)
@@ -46,8 +46,8 @@ class TimeWindows:
     def windows(self, clock, upto):
         tuples = self.stream.view(clock).tuples
         found = []
-        for w in grid(self.slide, self.asking, upto):
-            low = self.asking.start if self.back is None else w + self.back
+        for w in grid(self.slide, self.context, upto):
+            low = self.context.start if self.back is None else w + self.back
             high = w + self.ahead
             inside = time_members(tuples, low, high, w)
             covers = self.stream.covers(low, high, clock, w, self.excludes)
@@ -81,9 +81,9 @@ def row_covers(stream, rows, clock, at, excludes):
 class RowWindows:
     """RowWindow (figure 6) as 3.3, 3.7, 3.8 and 3.9 have it."""
 
-    def __init__(self, stream, back, ahead, slide, excludes, asking):
+    def __init__(self, stream, back, ahead, slide, excludes, context):
         self.stream, self.back, self.ahead, self.slide = stream, back, ahead, slide
-        self.excludes, self.asking = excludes, asking
+        self.excludes, self.context = excludes, context
 
     def watermark(self, clock):
         return self.stream.watermark(clock)
@@ -120,7 +120,7 @@ def history_rows(log, tick, clock):
         if r.arrival > tick or r.delivered > clock:
             continue
         # On time, yet delivered after t (the extent waits): as it came.
-        values = r.history(tick) if r.delivered <= tick else r.truth[0][1]
+        values = r.history(tick) if r.delivered <= tick else r.archived[0][1]
         if values is not None:
             rows.append((r.tick, r.index_at(clock), *values, r.site, r.arrival))
     return rows
@@ -129,8 +129,8 @@ def history_rows(log, tick, clock):
 class ScanWindows:
     """Scan (figure 5): windows at 0, i, 2i, …; changes between scans are not seen (1.6)."""
 
-    def __init__(self, table, every, asking):
-        self.table, self.every, self.asking = table, every, asking
+    def __init__(self, table, every, context):
+        self.table, self.every, self.context = table, every, context
 
     def watermark(self, clock):
         return self.table.watermark(clock)
@@ -138,7 +138,7 @@ class ScanWindows:
     def windows(self, clock, upto):
         return [
             Window(w, 1, None, tuple(Member(row) for row in self.table.scan(w, clock)), ())
-            for w in grid(self.every, self.asking, upto)
+            for w in grid(self.every, self.context, upto)
         ]
 
     def nothing(self, clock):

@@ -1,4 +1,4 @@
-"""What the clauses of a schema come to (SEMANTICS 13), in ticks of any length."""
+"""What the clauses of a schema come to (semantics 13), in ticks of any length."""
 
 import pytest
 

@@ -68,7 +68,7 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=Mappin
 def now_of(shape, updates):
     """The rows and the coverage of windows, or of the ticks of a stream, and whether the query has ended.
 
-    The index of a tuple counts what came, which is less where motes filter (SEMANTICS 1.7), so it is left out.
+    The index of a tuple counts what came, which is less where motes filter (semantics 1.7), so it is left out.
     """
     result, number = Result([shape]), shape.number
     result.add(updates)

@@ -179,7 +179,7 @@ def _by_slices(bed, extent, fold):
 
 
 def _begun(bed, extent):
-    """The first tick at which anything was due: whoever asks it first, its due ticks begin then (SEMANTICS 12.3)."""
+    """The first tick at which anything was due: whoever asks it first, its due ticks begin then (semantics 12.3)."""
     return grid_at_or_after(_first_asked(bed)[extent.name], extent.interval)
 
 

@@ -1,4 +1,4 @@
-"""Bag difference: the rows that remain when other rows each remove the first equal one (SEMANTICS 6.1, 6.4).
+"""Bag difference: the rows that remain when other rows each remove the first equal one (semantics 6.1, 6.4).
 
 Rows are given as integer keys that are equal exactly where the rows are. Usually few rows have an equal one on the other
 side: a cheap filter finds the candidates, and only these are sorted.

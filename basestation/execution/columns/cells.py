@@ -1,6 +1,6 @@
 """Cells: partial aggregate states as columns, one row for each (slice, group), ordered by slice.
 
-Each row also says when the group's first tuple entered, because groups stand in that order (SEMANTICS 6.4).
+Each row also says when the group's first tuple entered, because groups stand in that order (semantics 6.4).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""CoverageRanges: the readings that windows should have had, as ranges of ticks (SEMANTICS 12.3).
+"""CoverageRanges: the readings that windows should have had, as ranges of ticks (semantics 12.3).
 
 `CoverageSource` is what such ranges ask of the intake of their extent.
 """

@@ -1,4 +1,4 @@
-"""Differing: what a window over a join has that another has not, from rows of which a tuple came or went (SEMANTICS 6.1).
+"""Differing: what a window over a join has that another has not, from rows of which a tuple came or went (semantics 6.1).
 
 Rows are counted where the first of their tuples came; those all of whose tuples stayed are never put together, but where
 the order of what is left depends on them: then those are looked up that could have the values of what is left.

@@ -1,4 +1,4 @@
-"""Aggregation: the groups of windows, and the aggregates of `innet` applied to them (SEMANTICS 5.5 to 5.7)."""
+"""Aggregation: the groups of windows, and the aggregates of `innet` applied to them (semantics 5.5 to 5.7)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Subqueries outside FROM (SEMANTICS 10.6). None is correlated, so each is a block of its own, evaluated once.
+"""Subqueries outside FROM (semantics 10.6). None is correlated, so each is a block of its own, evaluated once.
 
 Its result takes its place in the expressions: one value, a truth value, or the values that IN searches.
 """

@@ -1,4 +1,4 @@
-"""Table operators: joins with ON, DISTINCT, ORDER BY, LIMIT and unions of tables (SEMANTICS 10.6).
+"""Table operators: joins with ON, DISTINCT, ORDER BY, LIMIT and unions of tables (semantics 10.6).
 
 Only one-off queries have them in their SELECT. They map window contents to window contents, so they also work below a
 converter.

@@ -1,4 +1,4 @@
-"""Window delta: the rows that one window has and another has not, as bags, from rows that came and rows that went (SEMANTICS 6.1).
+"""Window delta: the rows that one window has and another has not, as bags, from rows that came and rows that went (semantics 6.1).
 
 With S the rows of both windows, `came` those of the one window only, and `went` those of the other only:
 (S + came) except all (S + went) equals came except all went. Which of equal rows are left decides their order only

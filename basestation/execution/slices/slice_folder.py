@@ -238,7 +238,7 @@ class SliceFolder:
 def entry_places(tuples: Tuples) -> IntArray:
     """The order of entry among tuples of one arrival, as one number.
 
-    A rank is 0, or a tick + 1 of a late reading beside the position of its site (SEMANTICS 1.5), or REVISION_RANK.
+    A rank is 0, or a tick + 1 of a late reading beside the position of its site (semantics 1.5), or REVISION_RANK.
     """
     if not any_true(tuples.rank):  # type: ignore[arg-type]  # numbers: whether one is not 0
         return tuples.place

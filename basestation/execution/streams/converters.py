@@ -1,4 +1,4 @@
-"""Converter streams: RSTREAM, ISTREAM and DSTREAM turn the windows of a block back into a stream (SEMANTICS 6, 12.1)."""
+"""Converter streams: RSTREAM, ISTREAM and DSTREAM turn the windows of a block back into a stream (semantics 6, 12.1)."""
 
 import numpy as np
 

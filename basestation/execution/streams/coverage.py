@@ -1,4 +1,4 @@
-"""Coverage: how many readings windows should have had, and how many they had (SEMANTICS 12.3 and its corners in 14)."""
+"""Coverage: how many readings windows should have had, and how many they had (semantics 12.3 and its corners in 14)."""
 
 import numpy as np
 

@@ -15,7 +15,7 @@ from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.graph import STREAM, Operator
 
 REVISION_RANK = 2**62
-"""The rank of tuples that a revision added: behind all others of the same arrival (SEMANTICS 14)."""
+"""The rank of tuples that a revision added: behind all others of the same arrival (semantics 14)."""
 
 
 class Stream(Operator):

@@ -1,4 +1,4 @@
-"""Union: several streams as one (SEMANTICS 10.6). Of equal arrivals the left part comes first; indexes are assigned
+"""Union: several streams as one (semantics 10.6). Of equal arrivals the left part comes first; indexes are assigned
 anew.
 """
 

@@ -1,4 +1,4 @@
-"""For-loops of TelegraphCQ (SEMANTICS 10.8): how t moves, and the windows that each of its values makes.
+"""For-loops of TelegraphCQ (semantics 10.8): how t moves, and the windows that each of its values makes.
 
 A loop is always one evaluation ahead: when it makes a window it already knows the next one, or that there is none.
 """

@@ -1,4 +1,4 @@
-"""Window product: which windows of several sequences are combined (SEMANTICS 4), for many ticks at once."""
+"""Window product: which windows of several sequences are combined (semantics 4), for many ticks at once."""
 
 from dataclasses import dataclass
 

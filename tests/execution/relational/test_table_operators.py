@@ -1,4 +1,4 @@
-"""One-off queries in the engine (SEMANTICS 2.6, 10.6), worked out by hand; and generated ones against the oracle."""
+"""One-off queries in the engine (semantics 2.6, 10.6), worked out by hand; and generated ones against the oracle."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""For-loop windows in the engine (SEMANTICS 10.8 and its corners in 14), worked out by hand; and generated ones against the oracle."""
+"""For-loop windows in the engine (semantics 10.8 and its corners in 14), worked out by hand; and generated ones against the oracle."""
 
 import pytest
 
