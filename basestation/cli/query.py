@@ -64,9 +64,8 @@ def _submit(options: argparse.Namespace) -> int:
 
     text, _ = query_text(options)
     found = client_of(options).post("/v1/queries", text)
-    options.number = found["number"]
     if options.watch:
-        return _watch(options)
+        return _watch(argparse.Namespace(**vars(options) | {"number": found["number"]}))
     print(json.dumps(found) if options.output == "json" else found["number"])
     return 0
 
