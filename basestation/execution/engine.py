@@ -1,24 +1,34 @@
-"""Engine: standing queries come and go; batches go in, and at the end of each clock tick answers come out.
+"""Engine: runs standing queries. Batches go in, and at the end of each clock tick updates come out.
 
-It has no clock and does no input or output: what time it is, and what was delivered, are arguments.
+It reads no clock and does no input or output: the time and the deliveries are arguments.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
-from acquisition.extent import ExtentKind
-from basestation.algebra.node import rebuild, walk
+from acquisition.batch import Batch
+from acquisition.extent import Catalog, ExtentKind
+from basestation.algebra.node import PlanNode, rebuild, walk
+from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
-from basestation.execution.columns.next_due import find_earliest
+from basestation.algebra.vector import Vector
+from basestation.execution import thresholds
+from basestation.execution.columns.next_due import NextDue, find_earliest
+from basestation.execution.counters import OperatorReport
 from basestation.execution.description import RunningOperator
 from basestation.execution.graph import OperatorGraph
-from basestation.execution.ingest.coalesce import CoalescingBuffer, can_wait
-from basestation.execution.ingest.corrections import make_correction
+from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey, can_wait
+from basestation.execution.ingest.corrections import AppliedCorrection, make_correction
 from basestation.execution.ingest.intake import Intake
+from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.partial_intake import PartialIntake
 from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.stored_table import StoredTable
+from basestation.execution.interfaces import DeliveryIntake
+from basestation.execution.joins.join_plan import JoinPlan
 from basestation.execution.operator_builder import (
     RunningQuery,
     StartBeforeRecordError,
@@ -27,85 +37,94 @@ from basestation.execution.operator_builder import (
     find_unsupported,
     start_tick,
 )
-from basestation.execution.output.plan_switch import PlanSwitch
 from basestation.execution.plan_interning import PlanInterner
+from basestation.execution.query_registry import QueryRegistry
 from basestation.planner.executable_rules import EXECUTABLE_RULES, select_rules
-from basestation.planner.rewriter import rewrite
-from basestation.updates.update import QueryFailure, split_by_query
+from basestation.planner.partial_source import PartialSource
+from basestation.planner.plan import Correction, Plan
+from basestation.planner.rewriter import Rule, rewrite
+from basestation.updates.update import QueryFailure, SharedUpdate, Update
 from innet.operators.acquire import find_acquires
+from innet.operators.fold import Fold
 
-_PLENTY = 2**13, 2**16
-"""After half as many tuples as are held, within these bounds, state is tidied, however few steps took them: it is never much more than
-it has to be, and memory that is used again is there already."""
-
-
-_OF_NONE = MappingProxyType({})
+Updates = list[Update | SharedUpdate]
+Deliveries = Mapping[ExtentKey, Sequence[Any]]
+"""Batches by the name of their extent, PartialBatches by the number of their fold."""
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Engine:
-    """`clock` is the last clock tick that ended; it begins before tick 0, or before `begun`.
+    """`clock` is the last clock tick that ended; at first the one before `begun`.
 
-    A recording is sampled from its beginning. Live, a sensed extent is scheduled when the first query needs it (12.3).
+    A recording is sampled from its beginning. Live, a sensed extent is scheduled when the first query needs it (semantics 12.3).
     """
 
-    def __init__(self, catalog, begun=0, live=False, rules=EXECUTABLE_RULES, tidy_every=64, timer=None):
-        """`timer`, a function that tells the time, is asked before and after what each operator does."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        begun: int = 0,
+        live: bool = False,
+        rules: Sequence[Rule] = EXECUTABLE_RULES,
+        tidy_every: int = 64,
+        timer: Callable[[], int] | None = None,
+    ) -> None:
+        """State is pruned after `tidy_every` steps at the latest. `timer` returns the time, to measure what operators take of it."""
         self.catalog, self._begun, self._rules = catalog, begun, rules
-        self._tidy_every, self._steps, self._taken = tidy_every, 0, 0  # since state was tidied
+        self._tidy_every, self._step_count, self._tuple_count = tidy_every, 0, 0  # since state was pruned
+        self._prune_after = thresholds.PRUNE_AFTER_TUPLES[0]
         self.clock = begun - 1
         streams = [e for e in catalog if e.kind is not ExtentKind.STORED and e.sites is not None]
-        # By name of the extent, and by number those of folds.
-        self._intakes = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
+        self._extent_intakes = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
+        self._intakes: dict[ExtentKey, DeliveryIntake[Any]] = {**self._extent_intakes}  # and those of folds
         self._tables = {e.name: StoredTable(e) for e in catalog if e.kind is ExtentKind.STORED}
         self._live = live
-        self._queries = {}
-        self._successions = {}  # by number those queries that were exchanged
-        self._ways = 0  # how many have followed
-        self._speaking = {}  # who has something to say at the end of a clock tick: queries, or many of them in one
-        self._graph, self._alike = OperatorGraph(timer), PlanInterner()
-        self._expected = set()  # the numbers of queries to come
-        self._delivered = {name: [] for name in self._intakes}
-        self._corrections = {name: [] for name in self._intakes}
-        self._plenty = _PLENTY[0]
-        self._aside, self._stepped = CoalescingBuffer(), self.clock  # the last clock tick that was a step, or in one
-        self._silence = None  # for how long nobody says anything of what comes in time; None: nobody was asked
+        self._registry = QueryRegistry()
+        self._graph, self._interner = OperatorGraph(timer), PlanInterner()
+        self._announced: set[int] = set()  # the numbers of queries to come
+        self._delivered: dict[ExtentKey, list[Any]] = {name: [] for name in self._intakes}
+        self._corrections: dict[ExtentKey, list[AppliedCorrection]] = {name: [] for name in self._intakes}
+        self._waiting, self._stepped = CoalescingBuffer(), self.clock  # the last clock tick that a step ended
+        self._multi_tick = False  # whether one step may end several clock ticks
+        self._next_due: NextDue | None = None  # when an update may be due; None: not computed since the last step
 
-    def load(self, extent, tick, columns):
-        """A version of a stored extent, from its tick on."""
+    @property
+    def _queries(self) -> dict[int, RunningQuery]:
+        return self._registry.running
+
+    def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
+        """Add a version of a stored extent, valid from its tick on."""
         self._catch_up()
         self._tables[extent].load(tick, columns)
 
-    def announce(self, number, plan):
-        """Say that a query will be added later: what it may then ask of the past is kept from now on."""
+    def announce(self, number: int, plan: Plan) -> None:
+        """Announce a query that will be added later: from now on, the engine keeps the past that it may read."""
         self._catch_up()
-        self._expected.add(number)
+        self._announced.add(number)
         for extent in find_history_extents(plan.root):
-            if extent.name in self._intakes:
-                self._intakes[extent.name].keep_history()
+            if extent.name in self._extent_intakes:
+                self._extent_intakes[extent.name].keep_history()
 
-    def has_fold(self, fold):
-        """Whether somebody is fed by the fold of a number."""
-        return fold in self._intakes
+    # --- queries -----------------------------------------------------------------------------------------------------
 
-    def _unfold(self):
-        """Let go of folds by which nobody is fed any more."""
-        folds = {each for each in self._intakes if isinstance(each, int)}
-        if folds:
-            folds -= set().union(*(query.folds for query in self._queries.values()))
-        for number in folds:
-            for of in (self._intakes, self._delivered, self._corrections):
-                del of[number]
+    def add(
+        self,
+        number: int,
+        plan: Plan,
+        fed: Sequence[PartialSource] = (),
+        folds: Mapping[int, Fold] | None = None,
+        reports_from: Mapping[str, int] = _EMPTY,
+        reads: Mapping[str, tuple[str, ...]] = _EMPTY,
+    ) -> None:
+        """Run a query from now on. Its first window is the first on the grid after the clock, or after SINCE.
 
-    def add(self, number, plan, fed=(), folds=None, reports_from=_OF_NONE, reads=_OF_NONE):
-        """Run a query from now on: its first window is the first on the grid after the clock, or after SINCE.
+        `fed` are its aggregations that take partials, and `folds` the folds that begin with it, by the number under which their
+        partials are delivered. `reports_from` has by extent the tick from which on motes report readings as filtered only if this
+        query's conditions reject them too. `reads` has by extent the attributes that the query reads; a reading without one of them was sent for other queries.
 
-        `fed` are those of its aggregations that partials come for, as Fed; `folds` are by number the folds that begin with
-        it, under which partials are delivered. `find_report_starts` says by extent from which tick on readings are reported as
-        filtered that do not pass this query either, `reads` the attributes without which a reading was sent for others only.
-        NotYet if it cannot be run, TooEarly if it begins before what is on record.
+        Raises UnsupportedPlanError if the plan cannot run, StartBeforeRecordError if the query would begin before the record.
         """
-        if number in self._queries or number in self._successions:
-            raise ValueError(f"there is a query {number} already")
+        if number in self._registry:
+            raise ValueError(f"query {number} runs already")
         missing = find_unsupported(plan)
         if missing:
             raise UnsupportedPlanError(missing)
@@ -113,296 +132,322 @@ class Engine:
         since = start_tick(plan.options, self.clock + 1)
         if since is not None and since < self._first_tick(plan):
             raise StartBeforeRecordError(since, self._first_tick(plan))
-        self._expected.discard(number)
+        self._announced.discard(number)
         self._run(number, plan, fed, folds or {}, reports_from, reads)
 
-    def _run(self, number, plan, fed, folds, reports_from, reads):
-        better, _ = rewrite(plan, select_rules(self._rules, [each.node for each in fed]))
-        root = rebuild(better.root, lambda node: _over_partials(node, fed)) if fed else better.root
-        root = rebuild(root, lambda node: _reading(node, reads)) if reads else root
+    def _run(
+        self,
+        variant: int,
+        plan: Plan,
+        fed: Sequence[PartialSource],
+        folds: Mapping[int, Fold],
+        reports_from: Mapping[str, int],
+        reads: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        """Build the operators of a query, or of a variant of one, and schedule its extents."""
+        better, _ = rewrite(plan, select_rules(self._rules, [source.node for source in fed]))
+        root = rebuild(better.root, lambda node: _take_partials(node, fed)) if fed else better.root
+        root = rebuild(root, lambda node: _read_columns(node, reads)) if reads else root
         if sum(isinstance(node, StreamMerged) for node in walk(root)) < len(fed):
-            raise ValueError(f"query {number} is fed by partials for an aggregation that it does not run")
+            raise ValueError(f"query {variant} is to take partials for an aggregation that it does not run")
         for fold, operator in folds.items():
-            self._fold(fold, operator)
+            self._start_fold(fold, operator)
         now = self.clock + 1
         query = RunningQuery(
-            number, plan, root, self._graph, self._alike, self._intakes, self._tables, now, self._begun, reports_from
+            variant,
+            plan,
+            root,
+            self._graph,
+            self._interner,
+            self._intakes,
+            self._tables,
+            now,
+            self._begun,
+            reports_from,
         )
-        self._queries[number] = query
-        self._speaking[query.output_group] = self._speaking.get(query.output_group, 0) + 1
+        self._registry.add(variant, query)
         for intake in query.sensed:
-            intake.epochs.schedule(self.clock + 1)
+            intake.sensed_epochs.schedule(now)
 
-    # --- one query in several ways -----------------------------------------------------------------------------------
-
-    def start_variant(self, number, plan, fed=(), folds=None, reports_from=_OF_NONE, reads=_OF_NONE):
-        """Answer a query that gives windows of time in another way as well, which is not heard until it is handed over; as `add`."""
+    def start_variant(
+        self,
+        number: int,
+        plan: Plan,
+        fed: Sequence[PartialSource] = (),
+        folds: Mapping[int, Fold] | None = None,
+        reports_from: Mapping[str, int] = _EMPTY,
+        reads: Mapping[str, tuple[str, ...]] = _EMPTY,
+    ) -> None:
+        """Run another variant of a query with windows of time, silently until the query switches to it. Arguments as of `add`."""
         self._catch_up()
-        self._ways += 1
-        self._run(-self._ways, plan, fed, folds or {}, reports_from, reads)
-        self._successions.setdefault(number, PlanSwitch(number)).start_variant(-self._ways)
+        variant = self._registry.next_variant()
+        self._run(variant, plan, fed, folds or {}, reports_from, reads)
+        self._registry.start_variant(number, variant)
 
-    def switch_variant(self, number):
-        """All windows of a query behind the clock are answered in the way that followed."""
+    def switch_variant(self, number: int) -> None:
+        """Let the newest variant of a query answer all windows after the clock."""
         self._catch_up()
-        self._successions[number].switch_variant(self.clock)
+        self._registry.switch_variant(number, self.clock)
 
-    def _heard(self, updates):
-        """What an engine says of its queries, whichever their ways."""
-        if not self._successions:
-            return updates
-        of = {variant: each for each in self._successions.values() for variant in each.variants}
-        return [
-            part
-            for each in split_by_query(updates)
-            for part in (of[each.query].select(each) if each.query in of else (each,))
-        ]
+    def change_join_plan(self, number: int, plan: JoinPlan, which: int = 0) -> None:
+        """Compute a join of a query by another plan from now on, which changes no answer.
 
-    def _let_go(self, over):
-        """Stop the ways of which nothing is heard any more."""
-        for succession in self._successions.values():
-            for variant in [variant for variant in succession.variants if over(succession, variant)]:
-                succession.release(variant)
-                self._stop(variant)
+        `which` counts the joins of the query. Raises InvalidJoinPlanError if the plan is not for that join.
+        """
+        self._catch_up()
+        self._registry.active(number).joins[which].change_join_plan(plan)
 
-    def _query_of(self, variant):
-        """The number of the query that a way is of."""
-        return next((number for number, each in self._successions.items() if variant in each.variants), variant)
+    def counts(self, number: int) -> list[OperatorReport]:
+        """Return the counters of each operator below a query, those that are read first."""
+        self._catch_up()
+        return self._graph.counted(self._registry.active(number).key)
 
-    def _answering(self, number):
-        """The Query that answers what comes."""
-        succession = self._successions.get(number)
-        return self._queries[number if succession is None else succession.active]
+    def describe(self, number: int) -> tuple[RunningOperator, ...]:
+        """Return the operators that run for a query, from its output down, as EXPLAIN prints them."""
+        self._catch_up()
+        return self._graph.describe(self._registry.active(number).key)
 
-    # --- folds -------------------------------------------------------------------------------------------------------
+    def remove(self, number: int) -> None:
+        """Stop a query. Raises KeyError if there is none of that number."""
+        self._catch_up()
+        self._registry.remove(number)
+        self._drop_unused_folds()
 
-    def _fold(self, number, fold):
-        if number in self._intakes:  # numbers are used again: who was fed by it before has said all
-            self._let_go(
-                lambda succession, variant: succession.is_over(variant) and number in self._queries[variant].folds
-            )
-        extents = dict.fromkeys((fold.extent, *find_acquires(fold)))
-        self._intakes[number] = PartialIntake(fold, [self._intakes[name] for name in extents], self.clock + 1)
-        self._delivered[number], self._corrections[number] = [], []
+    def _first_tick(self, plan: Plan) -> int:
+        """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own.
 
-    def _first_tick(self, plan):
-        """The first tick that a query could begin at: a recording has one beginning, live each extent has its own.
-
-        What motes filtered for those who asked then is not there for one that asks now.
+        Readings that motes filtered for earlier queries are missing for a new one.
         """
         first = self._begun
         for node in walk(plan.root) if self._live else ():
             extent = getattr(node, "extent", None)
-            if extent is not None:
-                of = self._tables[extent.name] if extent.kind is ExtentKind.STORED else self._intakes[extent.name]
-                begun = of.begun if extent.kind is ExtentKind.STORED else max(of.begun, of.unfiltered_from)
-                first = max(first, min(begun, self.clock + 1))
+            if extent is None:
+                continue
+            if extent.kind is ExtentKind.STORED:
+                begun = self._tables[extent.name].begun
+            else:
+                intake = self._extent_intakes[extent.name]
+                begun = max(intake.begun, intake.unfiltered_from)
+            first = max(first, min(begun, self.clock + 1))
         return first
 
-    def change_join_plan(self, number, plan, which=0):
-        """Compute a join of a query by another plan from now on; no answer changes. NoPlan if it is none for that join."""
-        self._catch_up()
-        self._answering(number).joins[which].change_join_plan(plan)
+    # --- folds -------------------------------------------------------------------------------------------------------
 
-    def counts(self, number):
-        """What each operator below a query has done so far, and with how many it is shared; those below first."""
-        self._catch_up()
-        return self._graph.counted(self._answering(number).key)
+    def has_fold(self, fold: int) -> bool:
+        """Return whether a query takes partials of the fold with this number."""
+        return fold in self._intakes
 
-    def describe(self, number) -> tuple[RunningOperator, ...]:
-        """The operators that run for a query, from its output down, as EXPLAIN prints them."""
-        self._catch_up()
-        return self._graph.describe(self._answering(number).key)
+    def _start_fold(self, number: int, fold: Fold) -> None:
+        """Add the intake of a fold. Its number may be reused: variants that took partials of it before have given all answers."""
+        if number in self._intakes:
+            self._registry.stop_variants(
+                lambda switch, variant: switch.is_over(variant) and number in self._queries[variant].folds
+            )
+        extents = dict.fromkeys((fold.extent, *find_acquires(fold)))
+        self._intakes[number] = PartialIntake(fold, [self._extent_intakes[name] for name in extents], self.clock + 1)
+        self._delivered[number], self._corrections[number] = [], []
 
-    def remove(self, number):
-        """Stop a query. KeyError if there is none of that number."""
-        self._catch_up()
-        if number not in self._queries and number not in self._successions:
-            raise KeyError(number)
-        succession = self._successions.pop(number, None)
-        for variant in (number,) if succession is None else succession.variants:
-            self._stop(variant)
-        self._unfold()
+    def _drop_unused_folds(self) -> None:
+        """Drop the intakes of folds whose partials no query takes."""
+        folds = {key for key in self._intakes if isinstance(key, int)}
+        for number in folds - self._registry.folds if folds else ():
+            del self._intakes[number], self._delivered[number], self._corrections[number]
 
-    def _stop(self, variant):
-        query = self._queries.pop(variant)
-        query.stop()
-        self._speaking[query.output_group] -= 1
-        if not self._speaking[query.output_group]:
-            del self._speaking[query.output_group]
+    # --- deliveries --------------------------------------------------------------------------------------------------
 
-    def deliver(self, extent, batch):
-        """Take tuples, each of which was delivered in the clock tick of its arrival; nothing is said before that ends.
+    def deliver(self, extent: ExtentKey, batch: Batch | PartialBatch) -> None:
+        """Take tuples, each delivered in the clock tick of its arrival; no update is given before that ends.
 
-        What arrived in a clock tick that has ended is taken to have come in the one that is going on. Its arrays are held on
-        to, and are not to be written to any more.
+        A tuple whose clock tick has ended counts as delivered in the current one. The engine keeps the arrays of the batch: do not
+        write to them any more.
         """
         if len(batch):
             self._delivered[extent].append(batch)
 
-    def correct(self, correction):
-        """Carry out REVISE, DELETE or INSERT after the deliveries of the clock tick that is going on (12.2)."""
+    def correct(self, correction: Correction) -> None:
+        """Carry out REVISE, DELETE or INSERT after the deliveries of the current clock tick (semantics 12.2)."""
         self._corrections[correction.extent.name].append(make_correction(correction))
 
-    def on_clock(self, tick):
-        """All clock ticks up to this one end: what every query has to say, query by query."""
+    def on_clock(self, tick: int) -> Updates:
+        """End all clock ticks up to this one, and return the updates of all queries."""
         return self._advance(tick, end=False)
 
-    def finish(self, until):
-        """Clock tick `until` ends, and with it the recording: all watermarks go to it (1.5)."""
+    def finish(self, until: int) -> Updates:
+        """End clock tick `until`, and with it the recording: all watermarks advance to it (semantics 1.5)."""
         return self._advance(until, end=True)
 
-    def _advance(self, tick, end):
+    def ledger(self) -> dict[str, dict[str, int]]:
+        """Return by extent how many delivered tuples were accepted, late, rejected, and so on."""
+        self._catch_up()
+        return {name: dict(sorted(intake.counts.items())) for name, intake in self._extent_intakes.items()}
+
+    def _advance(self, tick: int, end: bool) -> Updates:
         if tick <= self.clock:
-            raise ValueError(f"clock tick {tick} ends after {self.clock} has ended")
-        if self._waits(tick):
-            updates = self._due_before(tick) if tick >= self._silence.before else []
-            self._aside.put(self._delivered)
+            raise ValueError(f"expected a clock tick after {self.clock}, which has ended; found {tick}")
+        next_due = self._find_next_due()
+        if self._may_wait(tick, next_due):
+            updates = self._answer_due(tick, next_due) if tick >= next_due.before else []
+            self._waiting.put(self._delivered)
             self._delivered = {name: [] for name in self._intakes}
             self.clock = tick
-            return updates + self._take_in(end) if end or self._aside.must_flush(self._silence, tick) else updates
+            if end or self._waiting.must_flush(self._find_next_due(), tick):
+                updates += self._take_waiting(end)
+            return updates
         self._catch_up()
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
-        followed = self._followed(delivered) if self._calm else set()
+        batched = self._find_batched(delivered) if self._multi_tick else set()
         corrected = any(corrections.values())
         updates = []
-        for moment, batches, steady in plan_steps(
-            delivered, self._intakes, self.clock, tick, self._calm, followed, corrected
+        for last, batches, several in plan_steps(
+            delivered, self._intakes, self.clock, tick, self._multi_tick, batched, corrected
         ):
-            last = moment == tick
-            given = corrections if last else {name: [] for name in self._intakes}
-            updates += self._step(moment, batches, given, end and last, steady, followed)
+            given = corrections if last == tick else {name: [] for name in self._intakes}
+            updates += self._step(last, batches, given, end and last == tick, several, batched)
         return updates
 
-    # --- what may wait -----------------------------------------------------------------------------------------------
+    # --- deliveries that wait ----------------------------------------------------------------------------------------
 
-    def _waits(self, tick):
-        """Whether nothing that was delivered up to a clock tick changes what was said before."""
-        if self._silence is None:
-            self._ask()
-        if not (self._calm and self._silence) or any(self._corrections.values()):
+    def _find_next_due(self) -> NextDue:
+        """Return when an update may be due; compute it after a step, and with it whether one step may end several clock ticks."""
+        if self._next_due is None:
+            groups = self._registry.groups
+            self._multi_tick = all(group.multi_tick for group in groups) and not self._announced
+            self._next_due = find_earliest(group.next_due for group in groups)
+        return self._next_due
+
+    def _may_wait(self, tick: int, next_due: NextDue) -> bool:
+        """Return whether nothing that was delivered up to a clock tick changes an earlier answer."""
+        if not (self._multi_tick and next_due) or any(self._corrections.values()):
             return False
-        return all(can_wait(of, self._intakes[name], self.clock, tick) for name, of in self._delivered.items() if of)
+        return all(
+            can_wait(batches, self._intakes[name], self.clock, tick)
+            for name, batches in self._delivered.items()
+            if batches
+        )
 
-    def _ask(self):
-        """Ask who speaks what may wait."""
-        self._calm = all(output_group.multi_tick for output_group in self._speaking) and not self._expected
-        self._silence = find_earliest(output_group.next_due for output_group in self._speaking)
+    def _answer_due(self, tick: int, next_due: NextDue) -> Updates:
+        """Return the updates that are due before the first delivery up to a clock tick; that one waits on.
 
-    def _due_before(self, tick):
-        """What is due before the first of what was delivered up to a clock tick, which then waits on; not where it spans a longer
-        time than there was none: then more is due in it, mostly, and all of it is one step.
+        If the deliveries span more time than was quiet before them, more updates are due within them, and all is one step.
         """
-        first = min((int(of[0].arrival[0]) for of in self._delivered.values() if of), default=tick)
-        if not self._stepped < self._silence.before < first or tick - first > first - self._stepped:
+        first = min((int(batches[0].arrival[0]) for batches in self._delivered.values() if batches), default=tick)
+        if not self._stepped < next_due.before < first or tick - first > first - self._stepped:
             return []
         self.clock = first - 1
-        updates = self._take_in()
-        self._ask()
-        return updates
+        return self._take_waiting()
 
-    def _take_in(self, end=False):
-        """One step of all clock ticks behind the last one, in which nothing disturbs."""
-        taken = self._aside.flush()
-        delivered, none = ({name: of.get(name, []) for name in self._intakes} for of in (taken, {}))
-        return self._step(self.clock, delivered, none, end, True, ())
+    def _take_waiting(self, end: bool = False) -> Updates:
+        """Take one step for all clock ticks since the last one; nothing in them disturbs."""
+        waiting = self._waiting.flush()
+        delivered = {name: waiting.get(name, []) for name in self._intakes}
+        return self._step(self.clock, delivered, {name: [] for name in self._intakes}, end, True, set())
 
-    def _catch_up(self):
-        """Take in what waits. Nobody has anything to say of it."""
-        if self.clock > self._stepped:
-            if self._take_in():
-                raise AssertionError("something was due, and was not told")
-        self._silence = None
+    def _catch_up(self) -> None:
+        """Take in the deliveries that wait. No update is due for them."""
+        if self.clock > self._stepped and self._take_waiting():
+            raise AssertionError("an update was due and was not given")
+        self._next_due = None
 
-    # --- one clock tick ----------------------------------------------------------------------------------------------
+    # --- steps -------------------------------------------------------------------------------------------------------
 
-    def _followed(self, delivered):
-        """The extents of which nobody has to be told clock tick by clock tick what disturbs them.
+    def _find_batched(self, delivered: Deliveries) -> set[ExtentKey]:
+        """Return the extents whose corrections in several clock ticks can be applied in one step.
 
-        A mark stands before a correction too: then both have a step of their own.
+        A mark stands before a correction, too. So an extent with marks takes a step for each.
         """
-        marked = {name for name, batches in delivered.items() if any(batch.marks for batch in batches)}
-        per_tick_extents = marked.union(*(output_group.per_tick_extents for output_group in self._speaking))
-        return {name for name, intake in self._intakes.items() if intake.amends and name not in per_tick_extents}
+        per_tick: set[ExtentKey] = {name for name, batches in delivered.items() if any(b.marks for b in batches)}
+        per_tick.update(*(group.per_tick_extents for group in self._registry.groups))
+        return {name for name, intake in self._intakes.items() if intake.amends and name not in per_tick}
 
-    def _step(self, tick, delivered, corrections, end, multi_tick, followed):
-        """What became due before this clock tick is answered before its deliveries revise it."""
-        updates = []
-        self._taken += sum(len(batch) for batches in delivered.values() for batch in batches)
-        while not multi_tick and (moment := self._before(tick, delivered, corrections)) is not None:
+    def _step(
+        self,
+        tick: int,
+        delivered: Deliveries,
+        corrections: Mapping[ExtentKey, Sequence[AppliedCorrection]],
+        end: bool,
+        multi_tick: bool,
+        batched: set[ExtentKey],
+    ) -> Updates:
+        """Take deliveries in and end clock tick `tick`. Windows that were due before it are answered before its deliveries revise them."""
+        updates: Updates = []
+        self._tuple_count += sum(len(batch) for batches in delivered.values() for batch in batches)
+        while not multi_tick and (earlier := self._find_tick_before(tick, delivered, corrections)) is not None:
             for intake in self._intakes.values():
-                intake.step([], [], moment)
-            updates += self._end(moment)
+                intake.step([], [], earlier)
+            updates += self._end_step(earlier)
         for name, intake in self._intakes.items():
-            intake.step(delivered[name], corrections[name], tick, end, multi_tick, multi_tick and name in followed)
-        return updates + self._end(tick)
+            intake.step(delivered[name], corrections[name], tick, end, multi_tick, multi_tick and name in batched)
+        return updates + self._end_step(tick)
 
-    def _before(self, tick, delivered, corrections):
-        """The next clock tick before this one that has to end on its own, or None.
+    def _find_tick_before(
+        self, tick: int, delivered: Deliveries, corrections: Mapping[ExtentKey, Sequence[AppliedCorrection]]
+    ) -> int | None:
+        """Return the next clock tick before `tick` that has to end separately, or None.
 
-        Where windows are answered before their time is complete (11), also those in which a tuple enters its stream, and
-        those before: what was answered till then sees the entry as a revision.
+        If windows are answered before they are complete (semantics 11), each clock tick in which a tuple enters its stream has to, and the
+        one before it: to windows answered by then the entry is a revision.
         """
-        moments = []
-        answers_early = any(output_group.answers_early for output_group in self._speaking)
-        if any(output_group.within is not None for output_group in self._speaking):
-            entry_ticks = [clock for each in self._intakes.values() for clock in each.entry_ticks()]
-            moments = [moment for clock in entry_ticks for moment in (clock - 1, clock)]
+        found: list[int] = []
+        groups = self._registry.groups
+        answers_early = any(group.answers_early for group in groups)
+        if any(group.within is not None for group in groups):
+            entry_ticks = [clock for intake in self._intakes.values() for clock in intake.entry_ticks()]
+            found = [candidate for clock in entry_ticks for candidate in (clock - 1, clock)]
         if any(
-            each.is_disturbed_by(delivered[name], corrections[name], tick, answers_early)
-            for name, each in self._intakes.items()
+            intake.is_disturbed_by(delivered[name], corrections[name], tick, answers_early)
+            for name, intake in self._intakes.items()
         ):
-            moments.append(tick - 1)
-        return min((moment for moment in moments if self.clock < moment < tick), default=None)
+            found.append(tick - 1)
+        return min((candidate for candidate in found if self.clock < candidate < tick), default=None)
 
-    def _end(self, tick):
+    def _end_step(self, tick: int) -> Updates:
+        """Let all operators take their step; return the updates, and end queries that cannot go on."""
         self.clock = self._stepped = tick
-        self._silence = None
+        self._next_due = None
         self._graph.step(tick)
-        updates = []
-        for output_group in list(self._speaking):
-            updates += self._heard(output_group.updates)
-            if output_group.halt is not None:
-                for number in dict.fromkeys(self._query_of(variant) for variant in output_group.numbers):
-                    updates.append(QueryFailure(number, output_group.halt.code, output_group.halt.message, tick))
+        updates: Updates = []
+        for group in self._registry.groups:
+            updates += self._registry.select(group.updates)
+            if group.halt is not None:
+                for number in dict.fromkeys(self._registry.number_of(variant) for variant in group.numbers):
+                    updates.append(QueryFailure(number, group.halt.code, group.halt.message, tick))
                     self.remove(number)
-        self._steps += 1
-        if self._steps >= self._tidy_every or self._taken >= self._plenty:
-            self._steps = self._taken = 0
+        self._step_count += 1
+        if self._step_count >= self._tidy_every or self._tuple_count >= self._prune_after:
+            self._step_count = self._tuple_count = 0
             self._tidy()
-            self._plenty = min(max(_PLENTY[0], sum(intake.held for intake in self._intakes.values()) // 2), _PLENTY[1])
+            low, high = thresholds.PRUNE_AFTER_TUPLES
+            self._prune_after = min(max(low, sum(intake.held for intake in self._intakes.values()) // 2), high)
         return updates
 
-    def _tidy(self):
-        """State is bounded: what no window and no horizon can reach is let go of."""
-        if self._expected:
+    def _tidy(self) -> None:
+        """Prune state: drop what no window and no horizon can reach."""
+        if self._announced:
             return
-        for output_group in self._speaking:
-            output_group.ask()
-        self._let_go(
-            lambda succession, variant: succession.is_over(variant, self._queries[variant].output_group.settled)
+        groups = self._registry.groups
+        for group in groups:
+            group.ask()
+        self._registry.stop_variants(
+            lambda switch, variant: switch.is_over(variant, self._queries[variant].output_group.settled)
         )
-        self._unfold()
+        self._drop_unused_folds()
         self._graph.tidy()
-        histories = [output_group.histories() for output_group in self._speaking]
+        histories = [group.histories() for group in self._registry.groups]
         for name, intake in self._intakes.items():
             intake.forget()
-            intake.forget_history(min((read[name] for read in histories if name in read), default=None))
-
-    def ledger(self):
-        """What became of everything that was delivered, by extent."""
-        self._catch_up()
-        extents = ((name, intake) for name, intake in self._intakes.items() if isinstance(intake, Intake))
-        return {name: dict(sorted(intake.counts.items())) for name, intake in extents}
+            scanned = [read[name] for read in histories if isinstance(name, str) and name in read]
+            intake.forget_history(min(scanned, default=None))
 
 
-def _reading(node, reads):
-    """What an extent gives to a query that reads something of it: whole readings."""
+def _read_columns(node: PlanNode, reads: Mapping[str, tuple[str, ...]]) -> PlanNode:
+    """Return an acquisition that takes only readings with all attributes that the query reads."""
     return replace(node, reads=reads.get(node.extent.name, ())) if isinstance(node, StreamAcquire) else node
 
 
-def _over_partials(node, fed):
-    """An aggregation over partials if it is one of the fed."""
-    found = next((each for each in fed if each.node == node), None)
-    return node if found is None else replace(node, child=StreamMerged(found.number, found.sources, node.child))
+def _take_partials(node: PlanNode, fed: Sequence[PartialSource]) -> PlanNode:
+    """Return an aggregation over partials if it is one that takes them."""
+    source = next((source for source in fed if source.node == node), None)
+    if source is None or not isinstance(node, SliceAggregation):
+        return node
+    return replace(node, child=StreamMerged(source.number, source.sources, node.child))

@@ -1,130 +1,157 @@
-"""Graph: the operators of all queries, in the order of their steps; what is alike is there once.
+"""Operator graph: the operators of all queries, in the order of their steps; equal operators exist once.
 
-In each step the streams of a level give their changes; the blocks over them look at the answers that will look
-different; then the stores take the changes in, and the blocks answer. Converters make of blocks the streams of the next
-level. Nothing asks who reads it.
+In each step the streams of a level give their changes. The blocks above them look at the answers that will differ. Then the stores take
+in the changes, and the blocks answer. Converters make streams of the next level of the blocks. No operator knows which others read it.
 """
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from basestation.execution.counters import OperatorCounters, OperatorReport
 from basestation.execution.description import DescribedOperator, OperatorDescription, RunningOperator, flatten
 
 STREAM, STORE, BLOCK, OUTPUT, MEMBER = range(5)
-"""The kinds of operators, in the order in which those of one level stand on each other. Members take no steps."""
-_STEPS = {
+"""The kinds of operators, in the order in which those of one level read each other. Members take no steps."""
+_STEPS: dict[int, tuple[tuple[int, str], ...]] = {
     STREAM: ((0, "step"),), STORE: ((2, "apply"),), BLOCK: ((1, "look"), (3, "answer")), OUTPUT: ((4, "step"),),
     MEMBER: (),
 }  # fmt: skip
 
 
-class Operator:
-    """Has a `level` and a `kind`, takes its steps, is told what is still `need`ed of it, and then `tidy`s."""
+class GraphNode(Protocol):
+    """What the graph holds: an operator, or a member of an output."""
 
-    def __init__(self, level):
+    kind: ClassVar[int]
+    level: int
+
+    @property
+    def counts(self) -> OperatorCounters:
+        """What it has done so far."""
+
+
+class Operator:
+    """The base of all operators. An operator takes the steps of its kind."""
+
+    kind: ClassVar[int]
+
+    def __init__(self, level: int) -> None:
+        """`level` is how many converters stand below."""
         self.level, self.counts = level, OperatorCounters()
 
     def describe(self) -> OperatorDescription:
-        """What it is, how it works and which state it holds, as EXPLAIN prints it."""
+        """Return what it is, how it works and which state it holds, as EXPLAIN prints it."""
         return OperatorDescription(type(self).__name__)
 
-    def close(self):
-        """Nobody uses it any more; what it stands on is there still."""
+    def tidy(self) -> None:
+        """Drop what no reader needs, and tell the operators below what is still needed of them."""
+
+    def close(self) -> None:
+        """Release what it uses outside the graph; it has no readers any more, and those below still exist."""
+
+
+NodeT = TypeVar("NodeT", bound=GraphNode)
 
 
 class OperatorGraph:
-    """`timer` is a function that tells the time, if somebody wants to know what operators take of it."""
+    """Operators by key. Each use of a key is counted, and an operator without uses is dropped."""
 
-    def __init__(self, timer=None):
+    def __init__(self, timer: Callable[[], int] | None = None) -> None:
+        """`timer` returns the time, to measure what operators take of it."""
         self.timer = timer
-        self._operators = {}  # key -> operator, those that others stand on first
-        self._numbers, self._next = {}, 0  # key -> number, in the same order
-        self._below = {}  # key -> the keys of what it stands on
-        self._uses = Counter()
-        self._making = []  # for each operator that is being made, the keys that it has used
-        self._steps = self._tidying = None  # who does what, in order; found when it is asked for
+        self._operators: dict[
+            Hashable, Any
+        ] = {}  # in the order in which they were made: those that are read come first
+        self._numbers: dict[Hashable, int] = {}  # the place in that order
+        self._next = 0
+        self._below: dict[Hashable, list[Hashable]] = {}  # the keys that an operator uses
+        self._uses: Counter[Hashable] = Counter()
+        self._making: list[list[Hashable]] = []  # for each operator that is being made, the keys that it has used
+        self._steps: list[tuple[str, Any]] | None = None  # (method, operator) in order; None after a change
+        self._to_tidy: list[Operator] | None = None
 
-    def get(self, key, make):
-        """The operator of a key, made if there is none; whoever is being made, or has asked, uses it."""
+    def get(self, key: Hashable, make: Callable[[], NodeT]) -> NodeT:
+        """Return the operator of a key, made if there is none, and count a use by the operator that is being made."""
         if key not in self._operators:
             self._making.append([])
             try:
                 made = make()
             except Exception:
-                self.release(self._making.pop())  # what could not be made leaves nothing behind
+                self.release(self._making.pop())  # a failure leaves nothing behind
                 raise
             self._operators[key], self._below[key] = made, self._making.pop()
             self._numbers[key], self._next = self._next, self._next + 1
-            self._changed(made)
+            self._reset_order(made)
         self._uses[key] += 1
         if self._making:
             self._making[-1].append(key)
-        return self._operators[key]
+        found: NodeT = self._operators[key]
+        return found
 
-    def release(self, keys):
-        """Uses end; what nobody uses any more is gone, and uses nothing."""
+    def release(self, keys: Iterable[Hashable]) -> None:
+        """End uses; drop operators without uses, and end the uses that these have."""
         pending = list(keys)
         while pending:
             key = pending.pop()
             self._uses[key] -= 1
             if not self._uses[key]:
                 pending += self._below.pop(key)
-                gone = self._operators.pop(key)
-                self._changed(gone)
-                if gone.kind != MEMBER:
-                    gone.close()
+                dropped = self._operators.pop(key)
+                self._reset_order(dropped)
+                if dropped.kind != MEMBER:
+                    dropped.close()
                 del self._uses[key], self._numbers[key]
 
-    def _changed(self, operator):
-        """It has come, or gone."""
+    def _reset_order(self, operator: GraphNode) -> None:
+        """Compute the order of steps anew after an operator that takes steps was added or dropped."""
         if _STEPS[operator.kind]:
-            self._steps = self._tidying = None
+            self._steps = self._to_tidy = None
 
-    def below(self, key):
-        """An operator and all that it stands on, each once, in the order in which they were made."""
-        return [self._operators[each] for each in self._keys_below(key)]
+    def below(self, key: Hashable) -> list[Any]:
+        """Return an operator and all that it reads, directly or not, each once, in the order in which they were made."""
+        return [self._operators[found] for found in self._keys_below(key)]
 
-    def _keys_below(self, key):
-        found, pending = set(), [key]
+    def _keys_below(self, key: Hashable) -> list[Hashable]:
+        found: set[Hashable] = set()
+        pending = [key]
         while pending:
-            each = pending.pop()
-            if each not in found:
-                found.add(each)
-                pending += self._below[each]
-        return sorted(found, key=self._numbers.get)
+            current = pending.pop()
+            if current not in found:
+                found.add(current)
+                pending += self._below[current]
+        return sorted(found, key=self._numbers.__getitem__)
 
-    def counted(self, key):
-        """What an operator and all that it stands on have done, those first."""
-        below = [(each, self._operators[each]) for each in self._keys_below(key)]
+    def counted(self, key: Hashable) -> list[OperatorReport]:
+        """Return the counters of an operator and of all that it reads, these first."""
+        below = [(found, self._operators[found]) for found in self._keys_below(key)]
         return [
-            OperatorReport(type(operator).__name__, replace(operator.counts), self._uses[each])
-            for each, operator in below
+            OperatorReport(type(operator).__name__, replace(operator.counts), self._uses[found])
+            for found, operator in below
         ]
 
-    def describe(self, key) -> tuple[RunningOperator, ...]:
-        """An operator and all that it reads, each above those that it reads, as lines of EXPLAIN."""
-        made: dict[Any, DescribedOperator] = {}
-        for each in self._keys_below(key):  # those that are read come first
-            operator = self._operators[each]
-            below = dict.fromkeys(self._below[each])
-            covered = set().union(*(self._keys_below(one)[:-1] for one in below))  # read by way of another input
-            inputs = [made[one] for one in below if one not in covered]
-            if operator.kind == MEMBER:  # one reader of an output is not shown beside it
-                made[each] = inputs[0]
+    def describe(self, key: Hashable) -> tuple[RunningOperator, ...]:
+        """Return an operator and all that it reads, each above those that it reads, as lines of EXPLAIN."""
+        made: dict[Hashable, DescribedOperator] = {}
+        for found in self._keys_below(key):  # those that are read come first
+            operator = self._operators[found]
+            below = dict.fromkeys(self._below[found])
+            covered = {read for used in below for read in self._keys_below(used)[:-1]}  # read through another input
+            inputs = [made[used] for used in below if used not in covered]
+            if operator.kind == MEMBER:  # one member of an output is not shown beside it
+                made[found] = inputs[0]
                 continue
-            made[each] = DescribedOperator(operator, replace(operator.counts), self._uses[each], inputs)
+            made[found] = DescribedOperator(operator, replace(operator.counts), self._uses[found], inputs)
         return flatten(made[key])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._operators)
 
-    def step(self, clock):
-        """One step of every operator, at the end of a clock tick."""
+    def step(self, clock: int) -> None:
+        """Let every operator take its step, at the end of a clock tick."""
         if self._steps is None:
             found = [(op.level, phase, name, op) for op in self._acting() for phase, name in _STEPS[op.kind]]
-            self._steps = [(name, op) for _, _, name, op in sorted(found, key=lambda each: each[:2])]
+            self._steps = [(name, op) for _, _, name, op in sorted(found, key=lambda step: step[:2])]
         if self.timer is None:
             for name, operator in self._steps:
                 getattr(operator, name)(clock)
@@ -134,12 +161,13 @@ class OperatorGraph:
             getattr(operator, name)(clock)
             operator.counts.time += self.timer() - begin
 
-    def tidy(self):
-        """Let go of what no reader needs: those that read first."""
-        if self._tidying is None:
-            self._tidying = self._acting()[::-1]
-        for operator in self._tidying:
+    def tidy(self) -> None:
+        """Drop what no reader needs, readers first."""
+        if self._to_tidy is None:
+            self._to_tidy = self._acting()[::-1]
+        for operator in self._to_tidy:
             operator.tidy()
 
-    def _acting(self):
+    def _acting(self) -> list[Any]:
+        """Return the operators that take steps."""
         return [operator for operator in self._operators.values() if _STEPS[operator.kind]]

@@ -1,4 +1,4 @@
-"""Halting: a query that cannot go on ends with an error of kind input (semantics 14), and nothing is said of it any more."""
+"""Query failure: a query that cannot go on ends with an input error (semantics 14), and gives no update after it."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ class QueryHalt:
 
 
 class QueryFailedError(MoteloomError):
-    """Raised inside the execution of one query. `code` is a number of the catalogue of errors (SN5xx)."""
+    """Raised inside the execution of one query. `code` is its number in the catalogue of errors (SN5xx)."""
 
-    def __init__(self, code, message):
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message

@@ -106,7 +106,7 @@ def plainly(update):
 
 def is_empty(engine):
     """Whether nothing is left of any query."""
-    kept = (engine._graph, engine._graph._uses, engine._graph._below, engine._alike._numbers, engine._alike._uses)
+    kept = (engine._graph, engine._graph._uses, engine._graph._below, engine._interner._numbers, engine._interner._uses)
     return not any(map(len, kept))
 
 

@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "6ef0bb5d2225b5d3"
+DIGEST = "2f79d7e678070704"
 
 
 @pytest.mark.promise("snapshot")

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import pytest
 
 from basestation.algebra import vector
-from basestation.execution import engine, thresholds
+from basestation.execution import thresholds
 from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
 from basestation.progress import coverage_sums, epoch_keys
 from innet.aggregates import exact_sums, rounding
 
 SIZES = (
     (vector, "_LARGE", 0),
-    (engine, "_PLENTY", (1, 2)),
+    (thresholds, "PRUNE_AFTER_TUPLES", (1, 2)),
     (thresholds, "OUTPUT_WINDOWS", 2),
     (thresholds, "DENSE_FACTOR", 0),
     (thresholds, "DENSE_SLACK", 0),

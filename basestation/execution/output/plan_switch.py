@@ -5,13 +5,14 @@ first. When the query switches to it, it answers all windows after that clock ti
 goes on revising them until none can be revised any more.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from basestation.execution.columns.window_batch import NEVER
-from basestation.updates.update import WindowUpdates
+from basestation.updates.update import PunctuationUpdate, WindowUpdates
 
 
 @dataclass(slots=True)
@@ -55,9 +56,11 @@ class PlanSwitch:
         """Drop a variant."""
         del self._spans[variant]
 
-    def select(self, updates: WindowUpdates) -> list[WindowUpdates]:
+    def select(self, updates: WindowUpdates | PunctuationUpdate) -> Sequence[WindowUpdates | PunctuationUpdate]:
         """Return the updates of a variant that it answers, as updates of the query."""
         span = self._spans.get(updates.query, VariantTicks())
+        if isinstance(updates, PunctuationUpdate):
+            return [replace(updates, query=self.number)] if span.first <= updates.tick <= span.last else []
         within = np.atleast_1d((updates.tick >= span.first) & (updates.tick <= span.last))
         updates = replace(updates, query=self.number)
         if within.all() or not within.any():
