@@ -75,7 +75,8 @@ class Engine:
         self.clock = begun - 1
         streams = [e for e in catalog if e.kind is not ExtentKind.STORED and e.sites is not None]
         self._extent_intakes = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
-        self._intakes: dict[ExtentKey, DeliveryIntake[Any]] = {**self._extent_intakes}  # and those of folds
+        self._intakes: dict[ExtentKey, DeliveryIntake[Any]] = {}  # those of extents and of folds
+        self._intakes.update(self._extent_intakes.items())
         self._tables = {e.name: StoredTable(e) for e in catalog if e.kind is ExtentKind.STORED}
         self._live = live
         self._registry = QueryRegistry()

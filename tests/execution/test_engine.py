@@ -185,7 +185,7 @@ def test_clock_ticks_without_a_step_lose_nothing():
     engine = Engine(CATALOG)
     engine.add(1, plan("SELECT temp FROM field [NOW]"))
     assert [u.tick for u in split_singly(engine.on_clock(23))] == [0, 5, 10, 15]
-    with pytest.raises(ValueError, match="after 23 has ended"):
+    with pytest.raises(ValueError, match="after 23, which has ended"):
         engine.on_clock(23)
 
 
