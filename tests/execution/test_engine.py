@@ -277,7 +277,7 @@ def test_queries_come_and_go():
     run = Run("SELECT temp FROM field [NOW]")
     run.until(8)
     run.add(2, "SELECT site FROM field [NOW]")
-    with pytest.raises(ValueError, match="a query 2 already"):
+    with pytest.raises(ValueError, match="query 2 runs already"):
         run.add(2, "SELECT site FROM field [NOW]")
     assert [(u.query, u.tick) for _, u in run.until(17)] == [(1, 5), (1, 10), (2, 10)]
     run.engine.remove(1)
