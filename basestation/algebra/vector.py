@@ -98,12 +98,12 @@ def take_at(array: AnyArray, which: IntArray | slice) -> AnyArray:
 
 def constant(value: int | float | str | bool | None, length: int) -> AnyArray:
     """A read-only array that repeats one value without storing it `length` times."""
-    return _endless(value)[:length]
+    return _endless(value, type(value))[:length]  # type: ignore[arg-type]  # a class is hashable
 
 
-@lru_cache(maxsize=64, typed=True)
-def _endless(value: int | float | str | bool | None) -> AnyArray:
-    return np.broadcast_to(np.array(value, object if isinstance(value, str) else None), 2**40)
+@lru_cache(maxsize=64)
+def _endless(value: int | float | str | bool | None, type_: type) -> AnyArray:
+    return np.broadcast_to(np.array(value, object if type_ is str else None), 2**40)
 
 
 _RANGE = np.arange(2**16)
