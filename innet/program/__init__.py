@@ -1,1 +1,1 @@
-"""Mote programs: their instructions, how they are made from operators, and what they mean."""
+"""Mote programs: the instruction set, the compiler, the two interpreters, and the tables of partials."""

@@ -1,7 +1,7 @@
-"""The meaning of a program once more, for many motes and ticks at once: one pass over the code, columns instead of values.
+"""The batch interpreter: runs a program for many motes and ticks in one pass over the code, on columns instead of values.
 
-What it gives for each of them is what `innet.program.interpreter` gives; the tests hold them together. A jump takes
-some of the motes along and not the others, so an instruction counts for those only that come by.
+Its results equal those of `innet.program.interpreter`; the tests hold both together. A jump takes some rows along and not
+others, so an instruction affects active rows only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from innet.operators.column_evaluation import BINARY, UNARY, Mask, ValueColumn, choose_values
 from innet.program.mote_program import MoteProgram, decode_instructions
 from innet.program.opcodes import CELLS, DECLARING
@@ -16,22 +17,25 @@ from innet.program.opcodes import CELLS, DECLARING
 
 @dataclass(frozen=True, slots=True)
 class SampleColumns:
-    """What was measured, by whom and when. A peer is due (the mask) or not, and has lanes of its own."""
+    """Samples, one row per mote and tick. `values` has a column per channel. `peers` has, by sampling number, which rows have a
+    sample of it, and its columns.
+    """
 
-    site: np.ndarray
-    tick: np.ndarray
+    site: IntArray
+    tick: IntArray
     values: Sequence[ValueColumn]
     peers: Mapping[int, tuple[Mask, Sequence[ValueColumn]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
+        """The number of rows."""
         return len(self.site)
 
 
 @dataclass(slots=True)
 class TableColumns:
-    """What became of the readings in one table: which belong to it, which of them are in a group and in which one.
+    """The rows in one table: those that belong to it (`marked`), those in a group (`entered`), and the keys of the groups.
 
-    `folds` are (place, which, what) in the order in which they were folded.
+    `folds` has (place, rows, values) in the order of the FOLD instructions.
     """
 
     marked: Mask
@@ -42,7 +46,7 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutcomes:
-    """By channel what is to be sent, and of which; `wanted` without `sent` was filtered."""
+    """The results of many runs: the readings by channel, which rows are `sent`, and which are `due`; due and not sent is filtered."""
 
     reading: tuple[ValueColumn, ...]
     sent: Mask
@@ -51,7 +55,7 @@ class ProgramOutcomes:
 
 
 def run_batch(program: MoteProgram, columns: SampleColumns) -> ProgramOutcomes:
-    """As if every mote ran the program at its tick. Motes whose programs have the same body can be run together."""
+    """Run a program for every row. Motes whose programs have the same body can run together."""
     lanes = _Lanes(program, columns)
     for at, opcode, operands in decode_instructions(program.code):
         if opcode.name in DECLARING:
@@ -67,7 +71,7 @@ def run_batch(program: MoteProgram, columns: SampleColumns) -> ProgramOutcomes:
 
 
 class _Lanes:
-    """What the programs have at hand while they run. `active` are those that come by."""
+    """The state of a run. `active` are the rows that reach the current instruction."""
 
     def __init__(self, program: MoteProgram, columns: SampleColumns) -> None:
         self.columns, self.n = columns, len(columns)
@@ -82,23 +86,28 @@ class _Lanes:
         self.entered = 0
 
     def nobody(self) -> Mask:
+        """Return a mask without rows."""
         return np.zeros(self.n, bool)
 
     def constant(self, value: int | None) -> ValueColumn:
+        """Return a column with one value."""
         return ValueColumn.constant(value, self.n)
 
     def land(self, at: int) -> None:
+        """Activate the rows that jumped to this byte."""
         if at in self.waiting:
             self.active = self.active | self.waiting.pop(at)
 
     def skip(self, target: int) -> None:
+        """Pop a truth value; rows for which it is not true continue at `target`."""
         truth = self.stack.pop()
-        goes_on = self.active & truth.is_true
-        gone = self.active & ~goes_on
-        self.waiting[target] = gone | self.waiting[target] if target in self.waiting else gone
-        self.active = goes_on
+        stays = self.active & truth.is_true
+        jumped = self.active & ~stays
+        self.waiting[target] = jumped | self.waiting[target] if target in self.waiting else jumped
+        self.active = stays
 
     def step(self, name: str, operands: tuple[int, ...]) -> None:
+        """Run one instruction."""
         if name in UNARY:
             self.stack.append(UNARY[name](self.stack.pop()))
         elif name in BINARY:
@@ -113,10 +122,10 @@ class _Lanes:
         self.stack.append(self.columns.values[channel])
 
     def _peer(self, sampling: int, channel: int) -> None:
-        here, values = self.columns.peers.get(sampling, (None, ()))
-        if channel >= len(values):
+        if sampling not in self.columns.peers or channel >= len(self.columns.peers[sampling][1]):
             self.stack.append(self.constant(None))
         else:
+            here, values = self.columns.peers[sampling]
             self.stack.append(ValueColumn.of(values[channel].values, values[channel].valid & here))
 
     def _here(self, sampling: int) -> None:
@@ -173,5 +182,5 @@ class _Lanes:
         self.keys = []
 
     def _fold(self, place: int) -> None:
-        lane = self.stack.pop()
-        self.tables[self.entered].folds.append((place, self.active & lane.valid, lane))
+        column = self.stack.pop()
+        self.tables[self.entered].folds.append((place, self.active & column.valid, column))

@@ -1,45 +1,52 @@
-"""Gathered: what tables hold when the readings of many motes and ticks are merged, all of it at once.
+"""Columnar fold: the partials of many motes and ticks, merged at once.
 
-Made with the aggregate objects themselves, columnar; one by one, `innet.program.table_memory` gives the same.
+It uses the aggregate objects on columns; `innet.program.table_memory` gives the same result partial by partial.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from innet.aggregates import create_aggregate
+from acquisition.arrays import IntArray
+from innet.aggregates import create_mote_aggregate
 from innet.aggregates.state import AggregateState
 from innet.aggregates.state_fields import extract_fields
 from innet.operators.column_evaluation import Mask
-from innet.partials import Partial, PartialShape
+from innet.partials import Key, Partial, PartialShape
 from innet.program.batch_interpreter import SampleColumns, TableColumns
 
 WIDEST = 1 << 62
+"""The largest product of value ranges that fits into a combined code."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldedColumns:
-    """One row for each place, slice and group. `bare` rows are of readings in no group; their states are blank."""
+    """Partials as columns: one row per place, slice and group. `bare` rows account for filtered readings; their states are empty.
+
+    `place` is the caller's key of rows that merge, such as a mote or a message. `keys` and `keys_there` have the group keys and
+    their validity. `who` has the contributors of each row, as in `Partial`.
+    """
 
     shape: PartialShape
-    place: np.ndarray
-    slice: np.ndarray
+    place: IntArray
+    slice: IntArray
     bare: Mask
-    keys: tuple[np.ndarray, ...]
+    keys: tuple[IntArray, ...]
     keys_there: tuple[Mask, ...]
     who: list[int]
-    readings: np.ndarray
+    readings: IntArray
     states: tuple[AggregateState, ...]
 
     def __len__(self) -> int:
+        """The number of partials."""
         return len(self.place)
 
     def partials(self) -> list[tuple[int, Partial]]:
-        """Each as a Partial, with its place."""
+        """Return (place, partial) of each row."""
         fields = [extract_fields(kind, state) for kind, state in zip(self.shape.kinds, self.states, strict=True)]
         found = []
         for i in range(len(self)):
-            group: tuple = ()
+            group: Key = ()
             states = None
             if not self.bare[i]:
                 pairs = zip(self.keys, self.keys_there, strict=True)
@@ -50,40 +57,47 @@ class FoldedColumns:
         return found
 
 
-def fold_columns(shape: PartialShape, columns: SampleColumns, folded: TableColumns, place: np.ndarray) -> FoldedColumns:
-    """Merge all readings that belong to the table; readings of one `place` (a mote, a message) go together."""
+def fold_columns(shape: PartialShape, columns: SampleColumns, folded: TableColumns, place: IntArray) -> FoldedColumns:
+    """Merge all readings of a table; readings of one slice, group and `place` go together."""
     which = np.flatnonzero(folded.marked | folded.entered)
     in_group = folded.entered[which]
     tick, site, place = columns.tick[which], columns.site[which], place[which]
-    parts = [place, shape.slices.number(tick), ~in_group]
-    for key in folded.keys:
-        there = key.valid[which] & in_group
-        parts += [there, np.where(there, key.values[which], 0)]
-    first, group = _grouped([part.astype(np.int64) for part in parts])
-    rows = [part[first] for part in parts]
+    slices = shape.slices.number(tick)
+    keys_there = [key.valid[which] & in_group for key in folded.keys]
+    keys = [np.where(there, key.values[which], 0) for key, there in zip(folded.keys, keys_there, strict=True)]
+    pairs = (part for there, key in zip(keys_there, keys, strict=True) for part in (there.astype(np.int64), key))
+    first, group = _grouped([place.astype(np.int64), slices, (~in_group).astype(np.int64), *pairs])
     states = []
     for number, kind in enumerate(shape.kinds):
-        aggregate = create_aggregate(kind, "integer")
+        aggregate = create_mote_aggregate(kind)
         state = aggregate.init(len(first))
-        for at, mask, lane in folded.folds:
+        for at, mask, column in folded.folds:
             if at == number:
                 mask = mask[which] & in_group
                 order = tick[mask], site[mask]
-                aggregate.update(state, group[mask], lane.values[which][mask], None, None, order)
+                aggregate.update(state, group[mask], column.values[which][mask], None, None, order)
         states.append(state)
     readings = np.bincount(group, minlength=len(first))
-    keys, there = tuple(rows[4::2]), tuple(row.astype(bool) for row in rows[3::2])
-    who = _who(shape, group, site, readings)
-    return FoldedColumns(shape, rows[0], rows[1], rows[2].astype(bool), keys, there, who, readings, tuple(states))
+    return FoldedColumns(
+        shape,
+        place[first],
+        slices[first],
+        ~in_group[first],
+        tuple(key[first] for key in keys),
+        tuple(there[first] for there in keys_there),
+        _who(shape, group, site, readings),
+        readings,
+        tuple(states),
+    )
 
 
-def _grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The first row of each combination of values, in order of the values, and which combination each row has."""
+def _grouped(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return (first, group): the first row of each combination of values, ordered by value, and the combination of each row."""
     code, width = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low = int(column.min(initial=0))
         span = int(column.max(initial=0)) - low + 1
-        if width * span > WIDEST:  # numbered anew, there are no more than rows
+        if width * span > WIDEST:  # renumbered, there are at most as many codes as rows
             code, width = np.unique(code, return_inverse=True)[1], len(code)
         if width * span > WIDEST:
             column, low, span = np.unique(column, return_inverse=True)[1], 0, len(column)
@@ -92,10 +106,10 @@ def _grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return first, group
 
 
-def _who(shape: PartialShape, group: np.ndarray, site: np.ndarray, readings: np.ndarray) -> list[int]:
-    """The contributors of each group: their bits, or how many entries there are."""
+def _who(shape: PartialShape, group: IntArray, site: IntArray, readings: IntArray) -> list[int]:
+    """Return the contributors of each group: a bitmap, or the number of readings."""
     if not shape.has_bitmap:
-        return readings.tolist()
+        return [int(count) for count in readings]
     slots = np.array(shape.slots, np.int64)
     by_site = np.argsort(slots)
     slot = by_site[np.searchsorted(slots[by_site], site)]

@@ -1,7 +1,7 @@
-"""Placed operators + schedules -> one program per site and sampling. A pure function.
+"""Compiler: placed operators and schedules -> one program per site and sampling. A pure function.
 
-All operators of a sampling share its program: conditions that several of them have are computed first and once, a
-reading is sent if anybody wants it, and then with all that anybody wants of it, so that each value crosses once.
+All operators of a sampling share its program. A condition of several operators is computed once. A reading is sent if any
+operator takes it, with the attributes of all, so each value crosses a link once.
 """
 
 from collections import Counter
@@ -14,7 +14,16 @@ from innet.errors import ProgramError
 from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import MoteConstant, MoteExpression, SensorValue, SiteNumber, all_of, any_of
+from innet.operators.mote_expression import (
+    TRUE,
+    Instruction,
+    MoteConstant,
+    MoteExpression,
+    SensorValue,
+    SiteNumber,
+    all_of,
+    any_of,
+)
 from innet.placement.placement import PlacedOperator, conditions, extents_of, is_about_site
 from innet.program.footprint import measure_footprint
 from innet.program.mote_program import MoteProgram
@@ -24,14 +33,14 @@ from innet.program.table_memory import total_bytes
 
 @dataclass(frozen=True, slots=True)
 class IsTickMultiple(MoteExpression):
-    """Whether the tick is one that a query samples at: others may sample more often."""
+    """Whether the tick is a multiple of `ticks`: an operator may sample less often than the sampling."""
 
     ticks: int
 
 
 @dataclass(frozen=True, slots=True)
 class IsTickInSlice(MoteExpression):
-    """Whether the tick is in a slice that windows hold."""
+    """Whether the tick lies in a slice that windows hold: within `ticks` from `edge` on, in each `period`."""
 
     period: int
     edge: int
@@ -40,7 +49,7 @@ class IsTickInSlice(MoteExpression):
 
 @dataclass(frozen=True, slots=True)
 class IsSamplingDue(MoteExpression):
-    """Whether another sampling is due at this tick, too."""
+    """Whether another sampling has a sample at this tick."""
 
     sampling: int
 
@@ -48,7 +57,11 @@ class IsSamplingDue(MoteExpression):
 def compile_programs(
     placed: Iterable[PlacedOperator], schedules: Iterable[Schedule], processors: Mapping[int, Processor] | None = None
 ) -> list[MoteProgram]:
-    """What each site runs so that every operator gets its tuples. ProgramError where a mote has no room for it."""
+    """Compile the programs of all sites.
+
+    ProgramError if an attribute is not sampled, a program exceeds the limits of the machine, or, with `processors` by site,
+    the programs and tables of a mote do not fit.
+    """
     placed, schedules = tuple(placed), tuple(schedules)
     known = {sampling.extent: sampling for schedule in schedules for sampling in schedule.samplings}
     of_site = {schedule.site: schedule for schedule in schedules}
@@ -70,15 +83,15 @@ def compile_programs(
 
 
 def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[PlacedOperator],
-             looked_at: bool):  # fmt: skip
-    """The program of a site for a sampling; None where it has nothing to do in it.
+             is_peer: bool) -> MoteProgram | None:  # fmt: skip
+    """Return the program of a site for a sampling, or None if it has nothing to do.
 
-    One that only programs of other samplings look at does nothing: its readings are counted with it.
+    A sampling that only programs of other samplings read gets an empty program: its readings are counted with theirs.
     """
     site, own = schedule.site, samplings.get(sampling.extent)
     running = [p for p in placed if site in p.sites]
     tables = [p for p in placed if isinstance(p.operator, Fold) and (site in p.sites or site in p.merging)]
-    if not running and not tables and not looked_at:
+    if not running and not tables and not is_peer:
         return None
     if running and own is None:
         raise ProgramError(f"{sampling.extent} is not sampled", None, site, running[0].operator.label())
@@ -95,17 +108,17 @@ def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sa
     try:
         return MoteProgram(site, sampling.number, schedule.version, channels, bytes(code.bytes))
     except ProgramError as error:
-        said = ", ".join(p.operator.label() for p in (*running, *tables)[:3])
-        raise ProgramError(str(error), None, site, said) from error
+        labels = ", ".join(p.operator.label() for p in (*running, *tables)[:3])
+        raise ProgramError(str(error), None, site, labels) from error
 
 
 def _terms(placed: PlacedOperator) -> tuple[MoteExpression, ...]:
-    """What must be true for a reading to be taken; what is known of the site went into `sites`."""
+    """Return the conditions on readings; conditions on the site already decided `sites`."""
     return tuple(term for term in conditions(placed.operator) if not is_about_site(term))
 
 
 def _here(placed: PlacedOperator, samplings: Mapping[str, Sampling]) -> tuple[MoteExpression, ...]:
-    """That there are readings of all other extents that it looks at."""
+    """Return the conditions that all other extents of an operator have a sample."""
     operator = placed.operator
     return tuple(
         IsSamplingDue(samplings[e].number) for e in extents_of(operator) if e != operator.extent and e in samplings
@@ -113,7 +126,7 @@ def _here(placed: PlacedOperator, samplings: Mapping[str, Sampling]) -> tuple[Mo
 
 
 class _Assembler:
-    """A program that is being written."""
+    """Code under construction."""
 
     def __init__(self, site: int, sampling: Sampling, samplings: Mapping[str, Sampling]) -> None:
         self.site, self.sampling, self.samplings = site, sampling, samplings
@@ -121,12 +134,14 @@ class _Assembler:
         self.cells: dict[MoteExpression, int] = {}
 
     def put(self, name: str, *operands: int) -> None:
+        """Append an instruction."""
         self.bytes += assemble(name, *operands)
 
     # --- parts of a program ------------------------------------------------------------------------------------------
 
     def declare(self, placed: PlacedOperator) -> None:
-        shape, slices = placed.shape, placed.operator.slices
+        """Declare the table of a fold."""
+        shape, slices = placed.shape, placed.fold.slices
         slot = placed.sites.index(self.site) if self.site in placed.sites else NO_SLOT
         cuts = slices.period, slices.edge, slices.other
         self.put("TABLE", placed.number, len(placed.sites), slot, shape.keys, placed.room, *cuts)
@@ -134,28 +149,27 @@ class _Assembler:
             self.put("KEEP", StateKind[kind])
 
     def share(self, of_each: Sequence[tuple[MoteExpression, ...]]) -> None:
-        """Compute the conditions that several operators have, those of most of them first, while there are cells."""
-        wanted = Counter(term for terms in of_each for term in dict.fromkeys(terms))
-        shared = [term for term, count in wanted.most_common() if count > 1]
+        """Compute conditions of several operators once, the most frequent first, as long as there are cells."""
+        uses = Counter(term for terms in of_each for term in dict.fromkeys(terms))
+        shared = [term for term, count in uses.most_common() if count > 1]
         for cell, term in enumerate(shared[:CELLS]):
             self.value(term)
             self.put("STORE", cell)
             self.cells[term] = cell
 
     def deliver(self, placed: Sequence[PlacedOperator]) -> None:
-        """Send the reading if one of the operators wants it."""
+        """Send the reading if any of the operators takes it."""
         if not placed:
             return
-        wanted = [(self._due(p), all_of([*_here(p, self.samplings), *_terms(p)])) for p in placed]
-        wanted = list(dict.fromkeys(wanted))
-        always = [due for due, _ in wanted if due is None]
-        end = None if always else self.skip(any_of([due for due, _ in wanted]))
+        # Of each operator: when it samples, or None for always; and the conditions of the readings that it takes.
+        pairs = ((self._due(p), all_of([*_here(p, self.samplings), *_terms(p)])) for p in placed)
+        demands = list(dict.fromkeys(pairs))
+        dues = [due for due, _ in demands if due is not None]
+        end = self.skip(any_of(dues)) if len(dues) == len(demands) else None
         self.put("WANT")
-        whole = [
-            all_of([term for term in (due, taken) if term not in (None, MoteConstant(1))]) for due, taken in wanted
-        ]
-        filtered = None if MoteConstant(1) in whole else self.skip(any_of(whole))
-        sent = {attribute for p in placed for attribute in p.operator.sent}
+        taken = [all_of([term for term in demand if term is not None and term != TRUE]) for demand in demands]
+        filtered = None if TRUE in taken else self.skip(any_of(taken))
+        sent = {attribute for p in placed if isinstance(p.operator, Deliver) for attribute in p.operator.sent}
         names = [channel.attribute for channel in self.sampling.channels]
         if missing := sorted(sent.difference(names)):
             label = placed[0].operator.label()
@@ -169,46 +183,46 @@ class _Assembler:
         self.land(end)
 
     def fold(self, placed: PlacedOperator) -> None:
-        """Fold the reading, or the pair, into its group if the operator takes it; mark it if it takes it or not."""
-        operator: Fold = placed.operator
-        due, slices = self._due(placed), operator.slices
-        there = [*([] if due is None else [due]), *_here(placed, self.samplings)]
+        """Fold the reading, or the pair, into its group if the operator takes it; mark it in any case."""
+        fold, due = placed.fold, self._due(placed)
+        slices = fold.slices
+        belongs = [*([] if due is None else [due]), *_here(placed, self.samplings)]
         if slices.gap_edge is not None:
-            there.append(IsTickInSlice(slices.period, *slices.window_span))
-        end = self.skip(all_of(there)) if there else None
+            belongs.append(IsTickInSlice(slices.period, *slices.window_span))
+        end = self.skip(all_of(belongs)) if belongs else None
         self.put("MARK", placed.number)
         taken = all_of(list(_terms(placed)))
-        filtered = None if taken == MoteConstant(1) else self.skip(taken)
-        for key in operator.keys:
+        filtered = None if taken == TRUE else self.skip(taken)
+        for key in fold.keys:
             self.value(key)
             self.put("KEY")
         self.put("ENTER", placed.number)
-        for place, (_, value) in enumerate(operator.states):
+        for place, (_, value) in enumerate(fold.states):
             self.value(value)
             self.put("FOLD", place)
         self.land(filtered)
         self.land(end)
 
     def _due(self, placed: PlacedOperator) -> MoteExpression | None:
-        """What tells the ticks of this operator from others of the sampling; None where they are all its own."""
+        """Return the condition that the operator samples at this tick, or None if it always does."""
         interval = find_acquires(placed.operator)[placed.operator.extent].interval
         return None if interval == self.sampling.epochs.interval else IsTickMultiple(interval)
 
     # --- jumps and values --------------------------------------------------------------------------------------------
 
     def skip(self, condition: MoteExpression) -> int:
-        """Go on only where this is true; gives the place of the jump."""
+        """Continue only if the condition is true; return the byte after the jump."""
         self.value(condition)
         self.put("SKIP", 0)
         return len(self.bytes)
 
     def land(self, skip: int | None) -> None:
-        """Here goes on who jumped there."""
+        """Let the jump that `skip` returned lead here."""
         if skip is not None:
             self.bytes[skip - 2 : skip] = (len(self.bytes) - skip).to_bytes(2, "little")
 
     def value(self, expression: MoteExpression) -> None:
-        """Push what an expression gives."""
+        """Push the value of an expression."""
         if expression in self.cells:
             self.put("FETCH", self.cells[expression])
             return
@@ -227,8 +241,10 @@ class _Assembler:
                 self.put("WITHIN", period, edge, ticks)
             case IsSamplingDue(sampling):
                 self.put("HERE", sampling)
+            case Instruction(name):
+                self.put(name)
             case _:
-                self.put(expression.name)
+                raise TypeError(f"no instruction for {expression!r}")
 
     def _number(self, value: int | None) -> None:
         if value is None:
@@ -240,7 +256,7 @@ class _Assembler:
     def _measured(self, measured: SensorValue) -> None:
         sampling = self.samplings.get(measured.extent)
         names = [] if sampling is None else [channel.attribute for channel in sampling.channels]
-        if measured.attribute not in names:
+        if sampling is None or measured.attribute not in names:
             raise ProgramError(f"`{measured.attribute}` of {measured.extent} is not sampled", None, self.site)
         channel = names.index(measured.attribute)
         if measured.extent == self.sampling.extent:
@@ -252,14 +268,15 @@ class _Assembler:
 def _check_limits(
     site: int, programs: Sequence[MoteProgram], placed: Sequence[PlacedOperator], processor: Processor
 ) -> None:
-    """There is room for the programs, for the next version of them while it arrives, and for what they keep."""
+    """Raise ProgramError if programs, their next versions or their tables exceed the memory of the mote."""
     kept = measure_footprint(programs)
     if kept.programs > processor.program_bytes:
         longest = max(placed, key=lambda p: site in p.sites and len(p.operator.label())).operator
-        said = f"its programs and their next version take {kept.programs} bytes, it has {processor.program_bytes}"
-        raise ProgramError(said, None, site, longest.label())
+        excess = f"programs and their next version need {kept.programs} bytes, the mote has {processor.program_bytes}"
+        raise ProgramError(excess, None, site, longest.label())
     if kept.tables > processor.ram_bytes:
         tables = {table.number: table for program in programs for table in program.tables}
         largest = max(tables.values(), key=lambda table: total_bytes([table])).number
         label = next(p.operator.label() for p in placed if p.number == largest and isinstance(p.operator, Fold))
-        raise ProgramError(f"what it keeps takes {kept.tables} bytes, it has {processor.ram_bytes}", None, site, label)
+        excess = f"tables of partials need {kept.tables} bytes, the mote has {processor.ram_bytes}"
+        raise ProgramError(excess, None, site, label)

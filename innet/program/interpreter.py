@@ -1,7 +1,7 @@
-"""The meaning of a program, one mote and one tick at a time: slow and clear.
+"""The reference interpreter: one mote, one tick, one value at a time. Slow and clear.
 
-The C interpreter of the firmware is tested against it, and simulated motes run it. `innet.program.batch_interpreter` says the
-same for many motes and ticks at once.
+The C interpreter of the firmware is tested against it, and simulated motes run it. `innet.program.batch_interpreter` does
+the same for many motes and ticks at once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,9 @@ from innet.program.opcodes import CELLS, DECLARING
 
 @dataclass(frozen=True, slots=True)
 class TickSample:
-    """What a mote measured at one tick: for the program's own sampling, and for its others that are due then."""
+    """The samples of a mote at one tick: `values` of the program's own sampling, by channel, and `peers` of its other samplings
+    that are due, by sampling number.
+    """
 
     tick: int
     values: Sequence[Value]
@@ -33,18 +35,21 @@ class PartialSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutcome:
-    """`reading` is what is to be sent, channel by channel; None where none is. It was filtered if one was wanted."""
+    """The result of one run. `reading` is the reading to send, by channel, or None. A reading that `is_due` and is not sent was
+    filtered.
+    """
 
     reading: tuple[Value, ...] | None
     is_due: bool
 
     @property
     def filtered(self) -> bool:
+        """Whether a reading was due and is not sent."""
         return self.is_due and self.reading is None
 
 
 def run(program: MoteProgram, sampled: TickSample, memory: PartialSink) -> ProgramOutcome:
-    """One epoch. What it folds is in the memory afterwards."""
+    """Run a program at one tick. The memory takes the partials that it folds."""
     frame = _Frame(program, sampled)
     skipped_to = 0
     for at, opcode, operands in decode_instructions(program.code):
@@ -63,7 +68,7 @@ def run(program: MoteProgram, sampled: TickSample, memory: PartialSink) -> Progr
 
 
 class _Frame:
-    """What a program has at hand while it runs."""
+    """The state of a run."""
 
     def __init__(self, program: MoteProgram, sampled: TickSample) -> None:
         self.site, self.sampled = program.site, sampled
@@ -87,14 +92,14 @@ class _Frame:
             getattr(self, f"_{name.lower()}")(*operands)
 
     def partials(self) -> list[tuple[int, Partial]]:
-        """What this reading is in each table that it belongs to."""
+        """Return (table, partial) for each table that the reading belongs to."""
         made = []
         for number in {**dict.fromkeys(self.marked), **self.groups}:
             table = self.tables[number]
             key, states = self.groups.get(number, ((), None))
             who = 0 if table.slot is None else 1 << table.slot if table.shape.has_bitmap else 1
-            place = table.slices.number(self.sampled.tick)
-            made.append((number, Partial(place, who, 1, key, None if states is None else tuple(states))))
+            slice_number = table.slices.number(self.sampled.tick)
+            made.append((number, Partial(slice_number, who, 1, key, None if states is None else tuple(states))))
         return made
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -136,7 +141,7 @@ class _Frame:
         otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
         self.stack.append(choose_value(truth, value, otherwise))
 
-    # --- what goes out -----------------------------------------------------------------------------------------------
+    # --- readings ----------------------------------------------------------------------------------------------------
 
     def _want(self) -> None:
         self.is_due = True
@@ -162,6 +167,6 @@ class _Frame:
 
     def _fold(self, place: int) -> None:
         value, table = self.stack.pop(), self.entered
-        if value is not None:
+        if value is not None and table is not None:
             kind, states = table.kinds[place], self.groups[table.number][1]
             states[place] = merge_fields(kind, states[place], make_fields(kind, value, self.sampled.tick, self.site))

@@ -1,7 +1,7 @@
-"""MoteProgram: the code that one mote runs for one sampling; its rules and its disassembly."""
+"""MoteProgram: the code that a mote runs for one sampling, its verification and its disassembly."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from innet.errors import ProgramError
 from innet.operators.slices import SlicePattern
@@ -21,25 +21,25 @@ from innet.program.opcodes import (
 
 @dataclass(frozen=True, slots=True)
 class PartialTable:
-    """A table of partial aggregates, as a mote knows it: it needs no names, and no list of who contributes."""
+    """A table of partials as a mote declares it, without names and without the list of sites."""
 
     number: int
-    slots: int  # how many sites may contribute
-    slot: int | None  # this one's bit among them; None: it merges only
-    keys: int
-    room: int  # groups, of all slices together, that it has memory for
+    slots: int  # the number of sites that may contribute
+    slot: int | None  # its own bit among them; None if it only merges
+    keys: int  # of a group
+    room: int  # groups of all slices together
     slices: SlicePattern
     kinds: tuple[str, ...]
 
     @property
     def shape(self) -> PartialShape:
-        """How its partials are made; a mote knows the sites that contribute by their slots only."""
+        """The layout of its partials, with slots in place of sites."""
         return PartialShape(self.number, tuple(range(self.slots)), self.keys, self.kinds, self.slices)
 
 
 @dataclass(frozen=True, slots=True)
 class MoteProgram:
-    """Checked when it is made, so whoever holds one can run it: see `check`."""
+    """The program of a site for one sampling. The constructor verifies the code, so every program can run."""
 
     site: int
     sampling: int
@@ -54,25 +54,25 @@ class MoteProgram:
 
     @property
     def body(self) -> bytes:
-        """The code behind the declarations: it is the same at all sites that compute the same."""
+        """The code after the declarations, equal at all sites that compute the same."""
         return next(
             (self.code[at:] for at, opcode, _ in decode_instructions(self.code) if opcode.name not in DECLARING), b""
         )
 
     @property
     def sends(self) -> bool:
-        """Whether it ever sends a reading; the others go into tables only."""
+        """Whether it ever sends a reading; otherwise it only folds."""
         return any(opcode.name == "SEND" for _, opcode, _ in decode_instructions(self.code))
 
     @property
     def peers(self) -> frozenset[int]:
-        """The other samplings that it looks at."""
+        """The numbers of other samplings that it reads."""
         return frozenset(
             operands[0] for _, opcode, operands in decode_instructions(self.code) if opcode.name in ("PEER", "HERE")
         )
 
     def disassemble(self) -> str:
-        """One instruction per line: `byte  bytes  instruction`."""
+        """Return one line per instruction: `byte  bytes  instruction`."""
         lines = []
         for at, opcode, operands in decode_instructions(self.code):
             digits = self.code[at : at + opcode.length].hex()
@@ -86,11 +86,11 @@ class MoteProgram:
 
 
 def decode_instructions(code: bytes) -> Iterator[tuple[int, Opcode, tuple[int, ...]]]:
-    """Each instruction with its place and its operands; ProgramError where there is none."""
+    """Yield (byte, opcode, operands) of each instruction. ProgramError at a byte that is no instruction."""
     at = 0
     while at < len(code):
         if (opcode := BY_NUMBER.get(code[at])) is None:
-            raise ProgramError(f"there is no instruction {code[at]:#04x}", at)
+            raise ProgramError(f"unknown instruction {code[at]:#04x}", at)
         operands, begin = [], at + 1
         for operand in opcode.operands:
             if begin + operand.bytes > len(code):
@@ -102,30 +102,30 @@ def decode_instructions(code: bytes) -> Iterator[tuple[int, Opcode, tuple[int, .
 
 
 def verify(code: bytes, channels: int) -> None:
-    """A program is short, ends with its only HALT, names only what exists, and its stack stays in bounds.
+    """Verify a program: length, one HALT at the end, operands in range, stack within bounds. ProgramError otherwise.
 
-    Motes check the same before they run what came over the air.
+    Motes verify the same before they run a program from the air.
     """
     if len(code) > MAX_CODE:
-        raise ProgramError(f"{len(code)} bytes are more than a program's {MAX_CODE}")
+        raise ProgramError(f"expected at most {MAX_CODE} bytes, found {len(code)}")
     walk = _Verifier(channels)
     for at, opcode, operands in decode_instructions(code):
         walk.step(at, opcode, operands)
     if walk.halted_at != len(code) - 1 or not code:
-        raise ProgramError("a program ends with HALT")
+        raise ProgramError("expected HALT at the end")
     if unmet := walk.targets - walk.places:
         raise ProgramError(f"SKIP leads to byte {min(unmet)}, where no instruction begins")
     _tables(code)
 
 
 class _Verifier:
-    """What is known of a program while its instructions are looked at one after another."""
+    """The state of a verification, instruction by instruction."""
 
     def __init__(self, channels: int) -> None:
         self.channels = channels
         self.depth, self.keys, self.halted_at = 0, 0, -1
         self.declaring = True
-        self.tables: dict[int, list[int]] = {}  # by number: its keys, and how many states it keeps
+        self.tables: dict[int, list[int]] = {}  # by number: [keys, states]
         self.entered: int | None = None
         self.used: set[tuple[str, int]] = set()
         self.targets: set[int] = set()
@@ -137,14 +137,14 @@ class _Verifier:
         if self.halted_at >= 0:
             raise ProgramError("code after HALT", at)
         if self.depth < opcode.pops:
-            raise ProgramError(f"{name} needs {opcode.pops} values, {self.depth} are there", at)
+            raise ProgramError(f"{name} needs {opcode.pops} values on the stack, found {self.depth}", at)
         if at in self.targets:
             self._land(at)
         self.depth += opcode.pushes - opcode.pops
         if self.depth > STACK_DEPTH:
             raise ProgramError(f"more than {STACK_DEPTH} values on the stack", at)
         if name in DECLARING and not self.declaring:
-            raise ProgramError(f"{name} behind the declarations", at)
+            raise ProgramError(f"{name} after the declarations", at)
         self.declaring = name in DECLARING
         self._names(at, name, operands)
         if name == "HALT":
@@ -157,26 +157,26 @@ class _Verifier:
     def _land(self, at: int) -> None:
         if self.depth or self.keys:
             raise ProgramError("a SKIP leads to where values are on the stack", at)
-        self.entered = None  # who came here by a jump has entered nothing
+        self.entered = None  # a jump may have passed the ENTER
 
     def _names(self, at: int, name: str, operands: tuple[int, ...]) -> None:
         match name:
             case "LOAD" | "OUT" if operands[0] >= self.channels:
-                raise ProgramError(f"there is no channel {operands[0]} among {self.channels}", at)
+                raise ProgramError(f"unknown channel {operands[0]}; the sampling has {self.channels}", at)
             case "STORE" | "FETCH" if operands[0] >= CELLS:
-                raise ProgramError(f"there is no cell {operands[0]} among {CELLS}", at)
+                raise ProgramError(f"unknown cell {operands[0]}; a mote has {CELLS}", at)
             case "EVERY" | "WITHIN" if operands[0] == 0:
-                raise ProgramError("a period of 0 ticks", at)
+                raise ProgramError("expected a period of at least one tick, found 0", at)
             case "TABLE":
                 if operands[0] in self.tables:
-                    raise ProgramError(f"there are two tables {operands[0]}", at)
+                    raise ProgramError(f"table {operands[0]} is declared twice", at)
                 self.tables[operands[0]] = [operands[3], 0]
             case "KEEP":
                 if not self.tables or operands[0] not in list(StateKind):
-                    raise ProgramError(f"no table can keep a state of kind {operands[0]} here", at)
+                    raise ProgramError(f"KEEP needs a table before it and a known kind, found kind {operands[0]}", at)
                 self.tables[next(reversed(self.tables))][1] += 1
             case "MARK" | "ENTER" if operands[0] not in self.tables:
-                raise ProgramError(f"there is no table {operands[0]}", at)
+                raise ProgramError(f"unknown table {operands[0]}", at)
             case "MARK" | "ENTER" if (name, operands[0]) in self.used:
                 raise ProgramError(f"{name} of table {operands[0]} a second time", at)
             case "KEY":
@@ -192,11 +192,12 @@ class _Verifier:
                 self.used.add((name, operands[0]))
             case "FOLD":
                 if self.entered is None or operands[0] >= self.tables[self.entered][1]:
-                    raise ProgramError(f"there is no place {operands[0]} to fold into", at)
+                    raise ProgramError(f"FOLD needs an entered group with a state {operands[0]}", at)
 
 
 def _tables(code: bytes) -> tuple[PartialTable, ...]:
-    found: list[list] = []
+    found: list[PartialTable] = []
+    kinds: list[list[str]] = []
     for at, opcode, operands in decode_instructions(code):
         if opcode.name == "TABLE":
             number, slots, slot, keys, room, *cuts = operands
@@ -205,12 +206,15 @@ def _tables(code: bytes) -> tuple[PartialTable, ...]:
             except ValueError as error:
                 raise ProgramError(str(error), at) from error
             if room == 0 or keys > MAX_KEYS:
-                raise ProgramError(f"a table with room for {room} groups of {keys} keys", at)
+                raise ProgramError(
+                    f"expected room and at most {MAX_KEYS} keys, found a table of {room} groups of {keys} keys", at
+                )
             if slot >= slots and slot != NO_SLOT:
-                raise ProgramError(f"slot {slot} of {slots}", at)
-            found.append([number, slots, None if slot == NO_SLOT else slot, keys, room, slices, []])
+                raise ProgramError(f"expected a slot below {slots}, found {slot}", at)
+            found.append(PartialTable(number, slots, None if slot == NO_SLOT else slot, keys, room, slices, ()))
+            kinds.append([])
         elif opcode.name == "KEEP":
-            found[-1][-1].append(StateKind(operands[0]).name)
+            kinds[-1].append(StateKind(operands[0]).name)
         else:
             break
-    return tuple(PartialTable(*told[:-1], tuple(told[-1])) for told in found)
+    return tuple(replace(table, kinds=tuple(kept)) for table, kept in zip(found, kinds, strict=True))

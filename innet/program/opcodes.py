@@ -1,11 +1,11 @@
 """The instruction set of motes, in one table.
 
-From it are made `firmware_stubs/core/opcodes.h` and `docs/opcodes.md` (`python -m innet.program.opcodes` writes both
-below the current folder), the disassembler and the checker. The meaning is `innet/program/interpreter.py`.
+`python -m innet.program.opcodes` generates `firmware_stubs/core/opcodes.h` and `docs/opcodes.md` from it, below the current
+folder; disassembler and verifier use it too. `innet/program/interpreter.py` defines the meaning.
 
-The machine has a stack of values. A value is a 32-bit integer or null; a truth is 1, 0 or null for unknown. A program
-runs once per epoch of a sampling, over the values just sampled, and leaves by HALT; it can jump forwards only, so it
-can neither loop nor run out of its own bytes.
+The machine has a stack of values. A value is a 32-bit integer or null; a truth value is 1, 0 or null for unknown. A program
+runs once per epoch of a sampling, on the values just sampled, and ends with HALT. It jumps forwards only, so it cannot
+loop, nor run past its end.
 """
 
 import sys
@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from innet.aggregates import create_aggregate
+from innet.aggregates import mote_layout
 
 STACK_DEPTH = 8
 CELLS = 8
@@ -24,7 +24,7 @@ HEADER_FILE, PAGE_FILE = "firmware_stubs/core/opcodes.h", "docs/opcodes.md"
 
 
 class Operand(NamedTuple):
-    """A number behind an instruction, little-endian."""
+    """A number behind an instruction, little-endian, in so many bytes."""
 
     name: str
     bytes: int = 1
@@ -44,11 +44,12 @@ class Opcode:
 
     @property
     def length(self) -> int:
+        """Bytes of the instruction with its operands."""
         return 1 + sum(operand.bytes for operand in self.operands)
 
 
 class StateKind(IntEnum):
-    """What a table keeps of the values folded into one place of a group; the operand of KEEP."""
+    """The aggregates whose states a table can keep; the operand of KEEP."""
 
     COUNT = 0
     SUM = 1
@@ -122,18 +123,18 @@ BY_NUMBER = {opcode.number: opcode for opcode in OPCODES}
 BY_NAME = {opcode.name: opcode for opcode in OPCODES}
 DECLARING = ("TABLE", "KEEP")
 NO_SLOT = 0xFFFF
-"""The slot of a mote that merges what its children send, and has no readings of its own in a table."""
+"""The slot of a mote that merges partials of its children and contributes no readings to a table."""
 
 
 def assemble(name: str, *operands: int) -> bytes:
-    """One instruction as bytes."""
+    """Return one instruction as bytes."""
     opcode = BY_NAME[name]
-    said = zip(opcode.operands, operands, strict=True)
-    return bytes((opcode.number,)) + b"".join(n.to_bytes(o.bytes, "little", signed=o.signed) for o, n in said)
+    pairs = zip(opcode.operands, operands, strict=True)
+    return bytes((opcode.number,)) + b"".join(n.to_bytes(o.bytes, "little", signed=o.signed) for o, n in pairs)
 
 
 def generate_header() -> str:
-    """The table as a C header."""
+    """Return the table as a C header."""
     lines = [
         "/* Generated from innet/program/opcodes.py; change it there and run `python -m innet.program.opcodes`. */",
         "#ifndef MOTELOOM_OPCODES_H",
@@ -155,23 +156,47 @@ def generate_header() -> str:
 
 
 _PAGE = f"""<!-- Generated from innet/program/opcodes.py; change it there and run `python -m innet.program.opcodes`. -->
-# What a mote program consists of
+# The instruction set of motes
 
-A program has at most {MAX_CODE} bytes and needs at most {STACK_DEPTH} places on the stack. A value is a 32-bit integer or null;
-a truth is 1, 0, or null for unknown. The program runs once per epoch of its sampling, over the values just sampled. It
-jumps forwards only, and only where the stack is empty, so its running time is at most its length. Operands are
-little-endian. A result is cut to its lowest 32 bits; the compiler proves that this never takes anything away
-(`innet/operators/value_ranges.py`).
+This page is for engineers who port the interpreter or read a disassembly (`moteloom explain` prints programs). At its end
+you can follow a program byte by byte. Each program runs once per epoch of its sampling, on the values just sampled:
 
-A program begins with its declarations: the tables of partial aggregates. A tick belongs to the slice that the table's
-edges cut it into: `edge` and `other` are ticks within each `period` at which a slice begins (equal where there is one
-edge). A mote without readings of its own in a table has the slot {NO_SLOT}. Kinds of state:
+```text
+22  0100    LOAD 0        push the value of channel 0
+24  0b6b0a  LIT16 2667    push 2667
+27  25      GE            is the value at least 2667?
+28  300500  SKIP 5        if that is not true, continue 5 bytes further
+31  0100    LOAD 0
+33  0200    OUT 0         put the value into the reading
+35  04      SEND          send the reading
+36  00      HALT
+```
 
-| kind | state | keeps, in bits |
+## Rules
+
+* A program has at most {MAX_CODE} bytes and uses at most {STACK_DEPTH} stack entries and {CELLS} cells.
+* A value is a 32-bit integer or null. A truth value is 1, 0, or null for unknown.
+* Operands are little-endian.
+* A program jumps forwards only, and only while the stack is empty. So it runs at most as many instructions as it has.
+* A result is cut to its lowest 32 bits. The compiler proves that this never changes a value
+  (`innet/operators/value_ranges.py`).
+* Motes verify a program before they run it (`innet.program.mote_program.verify`).
+
+## Tables
+
+A program begins with its declarations: the tables of partial aggregates. `edge` and `other` are the ticks within each
+`period` at which a slice begins; they are equal if a period has one edge. A mote that contributes no readings to a table
+has the slot {NO_SLOT}. A table keeps these states:
+
+| kind | state | fields, in bits |
 |---|---|---|
 {{kinds}}
 
-What is folded may be 32 bits wide; counts, sums and sums of squares are wide enough for 2^32 of them.
+A folded value has up to 32 bits. Counts, sums and sums of squares have room for 2^32 of them.
+
+## Instructions
+
+The column *stack* has the number of values popped and pushed.
 
 | byte | instruction | stack | meaning |
 |---|---|---|---|
@@ -179,7 +204,7 @@ What is folded may be 32 bits wide; counts, sums and sums of squares are wide en
 
 
 def generate_page() -> str:
-    """The table as a page of the documentation."""
+    """Return the table as a page of the documentation."""
     lines = [_PAGE.replace("{kinds}", _kinds()).rstrip("\n")]
     for opcode in OPCODES:
         operands = (o.name if o.bytes == 1 else f"{o.name}:{8 * o.bytes}" for o in opcode.operands)
@@ -191,17 +216,18 @@ def generate_page() -> str:
 def _kinds() -> str:
     rows = []
     for kind in StateKind:
-        fields = ", ".join(f"{field.name} {field.bits}" for field in create_aggregate(kind.name, "integer").layout())
+        fields = ", ".join(f"{field.name} {field.bits}" for field in mote_layout(kind.name))
         rows.append(f"| {kind.value} | {kind.name} | {fields} |")
     return "\n".join(rows)
 
 
 def generate_files() -> dict[str, str]:
-    """Every file that is made from the table, by its path in the repository."""
+    """Return the content of every generated file, by its path in the repository."""
     return {HEADER_FILE: generate_header(), PAGE_FILE: generate_page()}
 
 
 def write_files(root: Path) -> None:
+    """Write the generated files below `root`."""
     for path, content in generate_files().items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Memory: the partials that a mote keeps until their slice is over; its own and what its children sent."""
+"""TableMemory: the partials that a mote keeps until their slice ends, its own and those of its children."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from innet.program.mote_program import MoteProgram, PartialTable
 
 
 class TableMemory:
-    """What all programs of one mote keep. A mote that reboots has a new one."""
+    """The tables of all programs of one mote. A reboot loses them."""
 
     def __init__(self) -> None:
         self._tables: dict[int, PartialTable] = {}
@@ -15,9 +15,9 @@ class TableMemory:
         self._full: list[tuple[int, Partial]] = []
 
     def install(self, programs: Iterable[MoteProgram]) -> int:
-        """From now on these run. Tables that stay as they are keep what they hold.
+        """Replace the programs. Tables that stay the same keep their partials.
 
-        How many readings were in tables that changed or went: nobody would know what their partials mean.
+        Returns the number of readings in tables that changed or went: their partials would be meaningless.
         """
         tables = {table.number: table for program in programs for table in program.tables}
         gone = {number for number, table in self._tables.items() if tables.get(number) != table}
@@ -28,10 +28,11 @@ class TableMemory:
         return sum(partial.readings for partial in dropped)
 
     def table(self, number: int) -> PartialTable | None:
+        """Return the table with that number, or None."""
         return self._tables.get(number)
 
     def add(self, number: int, partials: Iterable[Partial]) -> list[Partial]:
-        """Merge partials into a table, whoever made them. Where there is no room, the oldest group has to go early; those."""
+        """Merge partials into a table, own or received. Return those that a full table sends early: the oldest groups."""
         early = []
         table = self._tables[number]
         held, shape = self._held.setdefault(number, {}), table.shape
@@ -47,7 +48,7 @@ class TableMemory:
         return early
 
     def take(self, tick: int) -> list[tuple[int, Partial]]:
-        """The partials of slices that are over at a tick, and those that had to go early, by their table; they are gone."""
+        """Remove and return (table, partial) for slices that ended by `tick`, and for partials that go early."""
         taken, self._full = self._full, []
         for number, held in self._held.items():
             slices = self._tables[number].slices
@@ -56,14 +57,15 @@ class TableMemory:
         return taken
 
     def __len__(self) -> int:
-        """How many partials it holds."""
+        """The number of partials."""
         return len(self._full) + sum(len(held) for held in self._held.values())
 
 
 def state_bytes(table: PartialTable) -> int:
-    """The memory that a table takes on a mote."""
+    """Return the RAM in bytes that a table needs on a mote."""
     return table.room * table.shape.group_bytes
 
 
 def total_bytes(tables: Sequence[PartialTable]) -> int:
+    """Return the RAM in bytes that tables need."""
     return sum(map(state_bytes, tables))

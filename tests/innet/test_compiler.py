@@ -144,11 +144,11 @@ def deep(depth):
             None,
             "more than 8 values on the stack",
         ),
-        (sent(field("temp"), "temp"), Processor(1, 1, 1, 8, 100), "their next version take 14 bytes, it has 8"),
+        (sent(field("temp"), "temp"), Processor(1, 1, 1, 8, 100), "their next version need 14 bytes, the mote has 8"),
         (
             Fold(field("temp"), "field", SlicePattern(60, 0, 0), (SiteNumber(),), (("SUM", TEMP),)),
             Processor(1, 1, 1, 1000, 50),
-            "what it keeps takes 130 bytes, it has 50",
+            "tables of partials need 130 bytes, the mote has 50",
         ),
     ],
 )

@@ -95,5 +95,5 @@ def test_what_leaves_no_room_for_what_is_folded_already_is_refused_with_the_numb
     assert list(bed.refused) == (["all"] if 22 <= terms < 25 else [])
     for refused in bed.refused.values():
         assert refused.diagnostics[0].code == "SN601"
-        assert "its programs and their next version take" in refused.diagnostics[0].message
+        assert "programs and their next version need" in refused.diagnostics[0].message
     assert all(judge(bed, name) >= 6 for name in bed.numbers)
