@@ -144,6 +144,14 @@ class View(Protocol):
     def aggregates(self) -> tuple[tuple[Column, Aggregate], ...]:
         """The aggregates that the view reads of slices, each with its column."""
 
+    @property
+    def predicate(self) -> Expression | None:
+        """The rows that the view reads; None: all."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of rows counts."""
+
 
 class Releasable(Protocol):
     """Counts who uses something, and drops it with the last user."""

@@ -75,3 +75,16 @@ folding them costs less."""
 
 JOIN_COMBINATIONS = 2**20
 """Without a key, so many combinations are made and tested together: their columns take some tens of megabytes."""
+SMALL_RUN = 512
+"""An index run of fewer positions is merged with the one after it: searching it by itself would cost a probe as much as a large one."""
+COUNT_TABLE_FACTOR = 4
+"""A table of counts has at most so many cells for each position and probe: filling it costs less than bisecting them."""
+DEAD_TUPLES, DEAD_SHARE = 64, 3
+"""Dead tuples of a join are cleared away when there are more than so many, and more than one in so many: clearing copies the rest
+and builds indexes again."""
+SHARED_WINDOWS = 3
+"""Rows in fewer windows than this, on average, are joined once for each of them: then they come in the order of windows."""
+SAMPLED_WINDOWS = 64
+"""About so many windows are looked at to estimate how much windows overlap."""
+DELTA_SHARE = 0.5
+"""If combinations share more than this part of their rows with others, only rows with a tuple that came or went are joined."""

@@ -146,8 +146,8 @@ class ChoiceRun:
         """Every join goes on by some other plan."""
         for number, query in self.engine._queries.items():
             for which, join in enumerate(query.joins):
-                is_materializable = [i for i, side in enumerate(join.sides) if side.is_materializable]
-                plans = list(islice(enumerate_join_plans(len(join.sides), is_materializable), PLANS))
+                materializable = [i for i, each in enumerate(join.inputs) if each.is_materializable]
+                plans = list(islice(enumerate_join_plans(len(join.inputs), materializable), PLANS))
                 self.engine.change_join_plan(number, self.rng.choice(plans), which)
 
     def _leave(self):

@@ -1,8 +1,8 @@
-"""JoinPlan: how an n-way join is computed, as a value: from no intermediate state to all of it (JTree).
+"""Join plan: how an n-way join is computed, as a value: from no intermediate state to all of it (JTree).
 
-The inputs are 0, 1, … in the order of FROM. A plan says for each input in which order the others are probed with its
-tuples, and which inner nodes, sets of inputs, are kept: their joined tuples stay, and are probed like an input. A node
-that is not kept is computed anew by whoever needs it. No plan changes an answer.
+Inputs are 0, 1, … in the order of FROM. For each input a plan says in which order its tuples probe the others, and which
+inner nodes, sets of inputs, are materialized: their joined tuples are kept, and are probed like an input. A node that is not
+kept is computed again by each reader. No plan changes an answer.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from itertools import permutations, product
 from gateway.errors import MoteloomError
 
 Place = tuple[int, ...]
-"""What can be probed: one input or a kept node, as its inputs in ascending order."""
+"""What can be probed: one input or a materialized node, as its inputs in ascending order."""
 
 
 class InvalidJoinPlanError(MoteloomError, ValueError):
@@ -20,41 +20,46 @@ class InvalidJoinPlanError(MoteloomError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """`orders[i]` is what tuples of input i probe, one after another, until every input is there; `kept` is sorted."""
+    """Tuples of input i probe the places of `orders[i]`, one after another, until every input is there; `kept` is
+    sorted.
+    """
 
     orders: tuple[tuple[Place, ...], ...]
     kept: tuple[Place, ...] = ()
 
-    def __post_init__(self):
-        why = _wrong(self.orders, self.kept)
-        if why:
-            raise InvalidJoinPlanError(why)
+    def __post_init__(self) -> None:
+        problem = _find_problem(self.orders, self.kept)
+        if problem:
+            raise InvalidJoinPlanError(problem)
 
     @property
-    def inputs(self):
+    def inputs(self) -> int:
+        """The number of inputs."""
         return len(self.orders)
 
-    def probes_inside(self, i, node):
-        """What tuples of input i probe to become tuples of a kept node."""
+    def probes_inside(self, i: int, node: Place) -> tuple[Place, ...]:
+        """The places that tuples of input i probe to become rows of a kept node."""
         return tuple(place for place in self.orders[i] if set(place) <= set(node))
 
-    def probes_outside(self, i, node):
-        """What tuples of a node with input i in it probe to become tuples of the join."""
+    def probes_outside(self, i: int, node: Place) -> tuple[Place, ...]:
+        """The places that rows of a node with input i in it probe to become rows of the join."""
         return tuple(place for place in self.orders[i] if not set(place) <= set(node))
 
-    def widest(self, i):
+    def widest(self, i: int) -> Place:
         """The largest kept node with an input; the input alone where it is in none."""
-        return max((node for node in self.kept if i in node), key=len, default=(i,))
+        alone: Place = (i,)
+        return max((node for node in self.kept if i in node), key=len, default=alone)
 
-    def __str__(self):
+    def __str__(self) -> str:
         orders = [f"{i}: {', '.join(map(_text, order))}" for i, order in enumerate(self.orders)]
         kept = [f"keep {', '.join(map(_text, self.kept))}"] if self.kept else []
         return " | ".join([*orders, *kept])
 
 
-def parse_join_plan(text):
-    """The plan that its text form stands for. NoPlan if it stands for none."""
-    orders, kept = [], ()
+def parse_join_plan(text: str) -> JoinPlan:
+    """The plan of a text form, as `str` gives it. Raises InvalidJoinPlanError if it is none."""
+    orders: list[tuple[Place, ...]] = []
+    kept: tuple[Place, ...] = ()
     try:
         for part in text.split("|"):
             part = part.strip()
@@ -70,27 +75,27 @@ def parse_join_plan(text):
     return JoinPlan(tuple(orders), kept)
 
 
-def _text(place):
+def _text(place: Place) -> str:
     return "+".join(map(str, place))
 
 
-def _place(text):
+def _place(text: str) -> Place:
     return tuple(sorted(int(number) for number in text.split("+")))
 
 
 # --- which plans there are -------------------------------------------------------------------------------------------
 
 
-def _children(node, kept):
+def _children(node: Place, kept: Sequence[Place]) -> list[Place]:
     """The places directly below a node: the largest kept nodes in it, and the inputs in none of those."""
     below = [k for k in kept if set(k) < set(node)]
     largest = [k for k in below if not any(set(k) < set(other) for other in below)]
-    alone = [(i,) for i in node if not any(i in k for k in largest)]
+    alone: list[Place] = [(i,) for i in node if not any(i in k for k in largest)]
     return sorted([*largest, *alone])
 
 
-def _levels(i, inputs, kept):
-    """What tuples of input i have to probe, level by level: at each the siblings, in any order."""
+def _levels(i: int, inputs: int, kept: Sequence[Place]) -> list[list[Place]]:
+    """The places that tuples of input i have to probe, level by level: at each level the siblings, in any order."""
     everything = tuple(range(inputs))
     levels = []
     for node in sorted([k for k in kept if i in k] + [everything], key=len):
@@ -98,8 +103,8 @@ def _levels(i, inputs, kept):
     return levels
 
 
-def _wrong(orders, kept):
-    """Why this is no plan, or None."""
+def _find_problem(orders: Sequence[Sequence[Place]], kept: Sequence[Place]) -> str | None:
+    """Why this is no plan; None if it is one."""
     inputs = len(orders)
     if inputs < 2:
         return "a join has two inputs at least"
@@ -122,8 +127,8 @@ def _wrong(orders, kept):
     return None
 
 
-def _families(nodes):
-    """All sets of nodes that do not overlap but by containing one another."""
+def _families(nodes: Sequence[Place]) -> Iterator[tuple[Place, ...]]:
+    """All sets of nodes of which any two are disjoint, or one contains the other."""
     if not nodes:
         yield ()
         return
@@ -133,14 +138,14 @@ def _families(nodes):
     yield from ((first, *family) for family in _families(fitting))
 
 
-def enumerate_join_plans(inputs, is_materializable=None):
-    """All plans for so many inputs; only nodes made of `keepable` inputs are kept."""
-    able = range(inputs) if is_materializable is None else sorted(is_materializable)
+def enumerate_join_plans(inputs: int, materializable: Collection[int] | None = None) -> Iterator[JoinPlan]:
+    """All plans for so many inputs; only nodes of `materializable` inputs are kept, of any inputs if it is None."""
+    able = range(inputs) if materializable is None else materializable
     masks = range(1 << inputs)
     sets = [tuple(i for i in range(inputs) if mask >> i & 1) for mask in masks]
     nodes = sorted(s for s in sets if 2 <= len(s) < inputs and set(s) <= set(able))
-    for kept in _families(nodes):
-        kept = tuple(sorted(kept))
+    for family in _families(nodes):
+        kept = tuple(sorted(family))
         choices = []
         for i in range(inputs):
             levels = [permutations(siblings) for siblings in _levels(i, inputs, kept)]
@@ -149,16 +154,17 @@ def enumerate_join_plans(inputs, is_materializable=None):
             yield JoinPlan(orders, kept)
 
 
-def make_default_plan(inputs, edges, kept=()):
+def make_default_plan(inputs: int, edges: Iterable[Sequence[int]], kept: Iterable[Iterable[int]] = ()) -> JoinPlan:
     """A plan that probes along equalities where it can, in the order of FROM otherwise.
 
-    `edges` are pairs of inputs that an equality connects. Without kept nodes this is the plan without intermediate state.
+    `edges` are pairs of inputs that an equality connects. Without `kept` nodes it has no intermediate state.
     """
-    kept = tuple(sorted(tuple(sorted(node)) for node in kept))
+    edges = [(a, b) for a, b in edges]
+    nodes = tuple(sorted(tuple(sorted(node)) for node in kept))
     orders = []
     for i in range(inputs):
         bound, order = {i}, []
-        for siblings in _levels(i, inputs, kept):
+        for siblings in _levels(i, inputs, nodes):
             waiting = list(siblings)
             while waiting:
                 place = next((p for p in waiting if _connected(bound, p, edges)), waiting[0])
@@ -166,8 +172,8 @@ def make_default_plan(inputs, edges, kept=()):
                 order.append(place)
                 bound |= set(place)
         orders.append(tuple(order))
-    return JoinPlan(tuple(orders), kept)
+    return JoinPlan(tuple(orders), nodes)
 
 
-def _connected(bound, place, edges):
+def _connected(bound: set[int], place: Place, edges: Iterable[tuple[int, int]]) -> bool:
     return any((a in bound and b in place) or (b in bound and a in place) for a, b in edges)

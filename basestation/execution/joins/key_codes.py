@@ -13,6 +13,7 @@ slots.
 import numpy as np
 from numpy.typing import NDArray
 
+from basestation.execution import thresholds
 from basestation.execution.columns.growable_array import GrowableArray
 
 HashArray = NDArray[np.uint64]
@@ -21,7 +22,6 @@ CodeArray = NDArray[np.int32]
 """Codes of keys; -1 stands for a key without one."""
 
 _SPARSE = 4  # slots for each key, at the least
-_LOOSE, _SMALL = 4, 1024  # keys are near if their range is at most so many times their number, and some more
 _NOTHING = -1
 _NONE = np.empty(0, np.uint64)
 _ROUNDS = 64  # of hashing; behind them slots are tried one after another, so that every search ends
@@ -112,7 +112,7 @@ class KeyCodes:
         known = self._hashes.values
         low, high = (int(end) for end in (known.view(np.int64).min(), known.view(np.int64).max()))
         span = high - low + 1
-        if span > _LOOSE * len(known) + _SMALL:
+        if span > thresholds.DENSE_FACTOR * len(known) + thresholds.DENSE_SLACK:
             self._near = None
             return
         low -= span  # room for new keys on both sides

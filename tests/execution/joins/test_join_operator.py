@@ -243,12 +243,12 @@ def test_every_state_is_bounded(rng):
 
 def test_alike_streams_are_held_once():
     engine = engine_with(SHAPES[6])
-    first, second = engine._queries[1].joins[0].sides
-    assert first.held is second.held
+    first, second = engine._queries[1].joins[0].inputs
+    assert first.store is second.store
     window = "[FROM NOW-1 TO NOW SLIDE 1 SEC]"
     engine = engine_with(f"SELECT a.v FROM a {window}, (SELECT a.v FROM a WHERE a.k > 1) AS y {window}")
-    first, second = engine._queries[1].joins[0].sides
-    assert first.held is not second.held
+    first, second = engine._queries[1].joins[0].inputs
+    assert first.store is not second.store
 
 
 # --- and the oracle --------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_what_is_no_plan_is_refused(text):
 
 
 def test_only_what_can_be_kept_is_kept():
-    assert {plan.kept for plan in enumerate_join_plans(3, is_materializable={0, 2})} == {(), ((0, 2),)}
+    assert {plan.kept for plan in enumerate_join_plans(3, materializable={0, 2})} == {(), ((0, 2),)}
 
 
 def test_the_default_plan_follows_equalities_and_keeps_nothing():

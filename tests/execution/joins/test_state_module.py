@@ -81,7 +81,7 @@ def test_a_module_is_a_list_that_is_searched(doings):
             asked = [vector_of([p[0][i] for p in probes], COLUMNS[i].type) for i in key]
             left, right = (np.array([p[i] for p in probes], np.int64) for i in (1, 2))
             which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(asked, make_probe_span(left, right))
-            found = sorted(zip(which.tolist(), held.of("ident", at).tolist(), strict=True))
+            found = sorted(zip(which.tolist(), held.system_column("ident", at).tolist(), strict=True))
             assert found == sorted(slow.probe(key, probes))
         assert len(held) == len(slow.rows)
 
