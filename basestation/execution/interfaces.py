@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from acquisition.arrays import BoolArray, IntArray
 from acquisition.extent import Extent
-from basestation.algebra.expression import Column
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Aggregate
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges

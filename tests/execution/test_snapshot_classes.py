@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "2f79d7e678070704"
+DIGEST = "cb597953c482618b"
 
 
 @pytest.mark.promise("snapshot")

@@ -9,7 +9,6 @@ import pytest
 
 from basestation.algebra import vector
 from basestation.execution import thresholds
-from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
 from basestation.progress import coverage_sums, epoch_keys
 from innet.aggregates import exact_sums, rounding
 

@@ -17,7 +17,7 @@ def distinct(values: IntArray) -> IntArray:
     return ordered[_starts_run(ordered)]
 
 
-def is_consecutive(numbers: IntArray) -> bool:
+def is_consecutive(numbers: AnyArray) -> bool:
     """Return whether the array is non-empty and each number is the one before plus 1."""
     count = len(numbers)
     return count > 0 and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((numbers[1:] > numbers[:-1]).all())

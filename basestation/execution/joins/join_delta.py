@@ -62,9 +62,7 @@ class JoinDelta:
     def _finish(self, rows: JoinedRows, windows: int) -> WindowContents:
         return apply_steps(self._join.to_contents(rows, windows), self._steps)
 
-    def _find_equal(
-        self, wanted: WindowContents, doubtful: BoolArray, reaches: Sequence[TickRanges]
-    ) -> WindowContents:
+    def _find_equal(self, wanted: WindowContents, doubtful: BoolArray, reaches: Sequence[TickRanges]) -> WindowContents:
         """Rows of the doubtful windows: at least all with values of `wanted`.
 
         Plain columns of an input tell which of its tuples may have them; a column with nulls tells nothing.

@@ -286,13 +286,13 @@ class JoinOperator:
             return [rows]
         if bounds.wanted(rows, place):
             return [rows]
-        combinations = int(self._source(place).module(()).count(bounds.range(rows, place[0])).sum())
+        combinations = int(self.source(place).module(()).count(bounds.range(rows, place[0])).sum())
         step = max(1, len(rows) * thresholds.JOIN_COMBINATIONS // max(1, combinations))
         return [rows.take(slice(at, at + step)) for at in range(0, len(rows), step)]
 
     def probe(self, rows: JoinedRows, place: Place, bounds: ProbeBounds) -> JoinedRows:
         """Rows with the tuples that agree with them at a place: an input or a materialized node."""
-        source = self._source(place)
+        source = self.source(place)
         self.probes += len(rows)
         keys = [ends for key in self._keys if (ends := self._ends(key, rows.at, place)) is not None]
         wanted = bounds.wanted(rows, place)
@@ -306,7 +306,7 @@ class JoinOperator:
             which = slice(None)
         return self._filter(bounds.extend(rows, which, source.by_input(place, positions)), set(rows.at))
 
-    def _source(self, place: Place) -> TupleStore | MaterializedNode:
+    def source(self, place: Place) -> TupleStore | MaterializedNode:
         """What is probed at a place."""
         if len(place) == 1:
             return self.inputs[place[0]].store

@@ -5,6 +5,7 @@ inner nodes, sets of inputs, are materialized: their joined tuples are kept, and
 kept is computed again by each reader. No plan changes an answer.
 """
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
@@ -159,7 +160,7 @@ def make_default_plan(inputs: int, edges: Iterable[Sequence[int]], kept: Iterabl
 
     `edges` are pairs of inputs that an equality connects. Without `kept` nodes it has no intermediate state.
     """
-    edges = [(a, b) for a, b in edges]
+    pairs = [(a, b) for a, b in edges]
     nodes = tuple(sorted(tuple(sorted(node)) for node in kept))
     orders = []
     for i in range(inputs):
@@ -167,7 +168,7 @@ def make_default_plan(inputs: int, edges: Iterable[Sequence[int]], kept: Iterabl
         for siblings in _levels(i, inputs, nodes):
             waiting = list(siblings)
             while waiting:
-                place = next((p for p in waiting if _connected(bound, p, edges)), waiting[0])
+                place = next((p for p in waiting if _connected(bound, p, pairs)), waiting[0])
                 waiting.remove(place)
                 order.append(place)
                 bound |= set(place)

@@ -40,7 +40,9 @@ class TupleStore:
 
     def __init__(self, none: Tuples) -> None:
         self.generation = 0
-        self._looked_up: tuple[IntArray | slice, IntArray | slice] | None = None  # positions, and as a slice if they are
+        self._looked_up: tuple[IntArray | slice, IntArray | slice] | None = (
+            None  # positions, and as a slice if they are
+        )
         self._modules: dict[tuple[KeyPart, ...], StateModule] = {}
         self._start(none)
 
@@ -148,7 +150,9 @@ class TupleStore:
         """The entries at positions; consecutive ones are not copied."""
         if isinstance(positions, slice):
             return array[positions]
-        if self._looked_up is None or positions is not self._looked_up[0]:  # mostly several columns at the same positions
+        if (
+            self._looked_up is None or positions is not self._looked_up[0]
+        ):  # mostly several columns at the same positions
             self._looked_up = positions, as_slice(positions)
         return take_at(array, self._looked_up[1])
 

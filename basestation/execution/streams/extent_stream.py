@@ -15,7 +15,7 @@ from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.description import OperatorDescription
-from basestation.execution.ingest.intake import Intake
+from basestation.execution.ingest.intake import IngestStep, Intake
 from basestation.execution.streams.stream import REVISION_RANK, Stream
 from basestation.progress.query_scope import WHOLE_SCOPE, QueryScope
 
@@ -94,7 +94,7 @@ class ExtentStream(Stream):
         return self._entered
 
     def step(self, clock: int) -> None:
-        found = self.intake.last
+        found = self._last_step
         self._entered, change = found.entered, found.change
         inserted, is_new, removed = change.inserted, change.is_new, change.removed
         if self.names_index:
@@ -113,6 +113,13 @@ class ExtentStream(Stream):
         self.change = Change(inserted, is_new, removed, dirty, change.watermark, change.marks, versions)
         self._epochs = self._find_epochs()
         self.count_rows(found.change)
+
+    @property
+    def _last_step(self) -> IngestStep:
+        step = self.intake.last
+        if step is None:
+            raise RuntimeError("expected a step of the intake before one of its streams")
+        return step
 
     def tidy(self) -> None:
         self.intake.need(self.needed)
@@ -239,7 +246,7 @@ class ExtentStream(Stream):
 
     def entering(self) -> Tuples | None:
         """The tuples that enter in this step, in order; None where there are none."""
-        found = self.intake.last
+        found = self._last_step
         if found.entering is found.change.inserted and self._all_ticks and not self.names_index:
             return self.change.inserted
         tuples = None if found.entering is None else self._visible(found.entering)[0]

@@ -188,7 +188,7 @@ def test_what_is_no_plan_for_a_join_is_refused():
         engine.change_join_plan(1, make_default_plan(3, []))
     now = "[FROM NOW TO NOW SLIDE 1 SEC]"
     engine = engine_with(f"SELECT a.v FROM a {now}, b [FROM NOW-1 TO NOW SLIDE 1 ROW], c {now}")
-    with pytest.raises(InvalidJoinPlanError, match="input 1 has no state"):
+    with pytest.raises(InvalidJoinPlanError, match="input 1 has no lasting state"):
         engine.change_join_plan(1, make_default_plan(3, [], kept=[(0, 1)]))
     engine.change_join_plan(1, make_default_plan(3, [], kept=[(0, 2)]))
 
@@ -213,8 +213,8 @@ def test_no_product_is_made(rng, monkeypatch):
     text = f"ISTREAM(SELECT a.v, b.v AS w FROM a {window}, b {window} WHERE a.k = b.k)"
     engine = engine_with(text)
     join = engine._queries[1].joins[0]
-    made, framed = [], join.framed
-    monkeypatch.setattr(join, "framed", lambda rows, windows: made.append(len(rows)) or framed(rows, windows))
+    made, framed = [], join.to_contents
+    monkeypatch.setattr(join, "to_contents", lambda rows, windows: made.append(len(rows)) or framed(rows, windows))
     for clock in range(size):
         for name in "ab":
             tick = np.array([clock])

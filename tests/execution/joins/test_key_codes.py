@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra.vector import vector_of
+from basestation.execution import thresholds
 from basestation.execution.joins import key_codes
 from basestation.execution.joins.key_codes import KeyCodes
 from basestation.execution.joins.state_module import hash_keys
@@ -44,7 +45,7 @@ def test_key_codes_agree_with_a_dictionary(calls):
 
 def test_keys_beyond_the_last_round_are_found(monkeypatch):
     monkeypatch.setattr(key_codes, "_ROUNDS", 1)
-    monkeypatch.setattr(key_codes, "_SMALL", 0)
+    monkeypatch.setattr(thresholds, "DENSE_SLACK", 0)
     hashes = np.array([crowded(n) for n in range(200)], np.uint64)  # all in one slot of round 1
     codes = KeyCodes()
     assert codes.of(hashes).tolist() == [-1] * 200

@@ -59,22 +59,21 @@ class Slow:
 def test_a_module_is_a_list_that_is_searched(doings):
     held, slow, count = TupleStore(tuples([])), Slow(), 0
     for what, how in doings:
-        module = held.module(())
         if what == "build":
             rows = [(count + i, *row) for i, row in enumerate(how)]
             count += len(rows)
-            module.build(tuples(rows))
+            held.build(tuples(rows))
             slow.rows |= {ident: (tick, values) for ident, tick, values in rows}
         elif what == "remove":
-            module.remove(np.array(how, np.int64))
+            held.remove(np.array(how, np.int64))
             slow.rows = {ident: row for ident, row in slow.rows.items() if ident not in how}
         elif what == "correct" and how[0] in slow.rows:
             tick = slow.rows[how[0]][0]
-            module.remove(np.array(how[:1]))
-            module.build(tuples([(how[0], tick, how[1])]))
+            held.remove(np.array(how[:1]))
+            held.build(tuples([(how[0], tick, how[1])]))
             slow.rows[how[0]] = tick, how[1]
         elif what == "evict":
-            module.evict(how)
+            held.evict(how)
             slow.rows = {ident: row for ident, row in slow.rows.items() if row[0] >= how}
         elif what == "probe":
             key, probes = how
