@@ -14,7 +14,7 @@ from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE
 if TYPE_CHECKING:
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
-    from basestation.testbed.live_motes import LiveMotes
+    from basestation.testbed.live_motes import LiveMotes, MoteScenario
     from gateway.transports import Transport
     from innet.deployment import Deployment
 
@@ -22,6 +22,8 @@ HELP = "run a station: it accepts queries, directs motes, answers, and survives 
 EXAMPLE = "moteloom run --simulate examples/lab54/calm.scenario.toml --speed 10"
 FAILED, REFUSED, BAD_INPUT = 1, 2, 3
 PORT = 8137
+CLOCK_BACK_MS = 60_000
+"""A machine whose clock is that far behind the journal has had it set back."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -100,11 +102,16 @@ def _run(options: argparse.Namespace) -> int:
         check_loopback(options.host)
     journal = Journal(options.data)
     try:
-        now_ms = max(time.time_ns() // 1_000_000, int(journal.fact("stopped_ms") or 0))
-        deployment, motes, wire = _link(options, journal, now_ms)
+        deployment, scenario = _deployment(options)
         make = make_factory(deployment, options.agenda)
-        durable = DurableStation(journal, make, wire, now_ms, make.outside)
-        clock = ScaledClock(time.monotonic, max(now_ms, durable.last_ms), options.speed)
+        wall_ms = time.time_ns() // 1_000_000
+        durable = DurableStation(journal, make, wall_ms, make.outside)
+        now_ms = max(wall_ms, durable.last_ms)
+        if now_ms > wall_ms + CLOCK_BACK_MS and options.speed == 1:
+            durable.note(now_ms, "the clock of this machine was set back", ms=now_ms - wall_ms)
+        wire, motes = _link(options, scenario, journal, now_ms)
+        durable.connect(wire)
+        clock = ScaledClock(time.monotonic, now_ms, options.speed)
         runner = Runner(durable, clock, motes)
         token = None if options.no_token else _token(options.data)
         with RestServer(LiveControl(runner), token, options.host, options.port) as server:
@@ -114,42 +121,47 @@ def _run(options: argparse.Namespace) -> int:
                 signal.signal(number, lambda *_: runner.stop())
             runner.run()
             (options.data / URL_FILE).unlink(missing_ok=True)
-        journal.state_fact("stopped_ms", str(durable.last_ms))
         print("stopped; everything is kept", file=sys.stderr)
         return 0
     finally:
         journal.close()
 
 
-def _link(
-    options: argparse.Namespace, journal: "Journal", now_ms: int
-) -> "tuple[Deployment, LiveMotes | None, Transport]":
-    """(the deployment, simulated motes if there are some, the transport to the motes)."""
+def _deployment(options: argparse.Namespace) -> "tuple[Deployment, MoteScenario | None]":
+    """The deployment, and the scenario of simulated motes if there are some."""
     from acquisition.errors import InputError
+    from gateway.errors import TransportError
     from innet.deployment.toml_reader import read_deployment
 
+    scenario = None
     if options.simulate is not None:
-        from basestation.testbed.live_motes import LiveMotes
-        from basestation.testbed.scenarios import read_scenario
+        from basestation.testbed.live_motes import MoteScenario
 
         try:
-            scenario = read_scenario(options.simulate)
+            scenario = MoteScenario(options.simulate)
         except OSError as why:
             raise InputError("SN501", f"cannot be read: {why.strerror}", options.simulate) from why
-        deployment = scenario.deployment if options.config is None else read_deployment(options.config)
+    if options.config is not None:
+        return read_deployment(options.config), scenario
+    if scenario is None:
+        raise TransportError("a station on a real link needs its deployment: -c FILE")
+    return scenario.deployment, scenario
+
+
+def _link(
+    options: argparse.Namespace, scenario: "MoteScenario | None", journal: "Journal", now_ms: int
+) -> "tuple[Transport, LiveMotes | None]":
+    """The transport to the motes, and the simulated motes if there are some."""
+    if scenario is not None:
         boot = int(journal.fact("simulated_boot") or 0) + 1
         journal.state_fact("simulated_boot", str(boot))
-        motes = LiveMotes(scenario, scenario.seed if options.seed is None else options.seed, now_ms, boot)
-        return deployment, motes, motes.wire
-    from gateway.errors import TransportError
+        motes = scenario.start(now_ms, boot, options.seed)
+        return motes.wire, motes
     from gateway.transports.serial import SerialTransport
 
-    if options.config is None:
-        raise TransportError("a station on a real link needs its deployment: -c FILE")
-    deployment = read_deployment(options.config)
     line = SerialTransport(options.link, options.baud)
     line.open()
-    return deployment, None, line
+    return line, None
 
 
 def _token(folder: Path) -> str:

@@ -46,6 +46,10 @@ class HeldTransport:
         return found
 
 
+DISCONNECTED: Transport = HeldTransport()
+"""Where nothing comes from and nothing goes to, until a station is connected."""
+
+
 @dataclass(slots=True)
 class Uncommitted:
     """What happened in memory and is not in the journal yet."""
@@ -66,19 +70,17 @@ class Uncommitted:
 class DurableStation:
     """All methods belong to one thread. Times are ms since tick 0."""
 
-    def __init__(
-        self, journal: Journal, make: MakeStation, wire: Transport, now_ms: int, outside: Mapping[str, object]
-    ) -> None:
+    def __init__(self, journal: Journal, make: MakeStation, now_ms: int, outside: Mapping[str, object]) -> None:
         """Restore the station of a journal, or begin one. JournalError where neither is possible.
 
         `outside` names what the station refers to and no snapshot holds, such as its archive.
         """
-        self.journal, self._wire = journal, wire
+        self.journal, self._wire = journal, DISCONNECTED
         self._held = HeldTransport()
         self._outside: dict[str, object] = {"transport": self._held, **outside}
         self._pending = Uncommitted()
         self.failure: str | None = None  # why nothing can be committed now
-        self.dropped_frames = 0  # bytes that the wire did not take; links send their frames again
+        self.link_failure: str | None = None  # why the wire gives or takes nothing now; links send their frames again
         self.last_ms = now_ms  # of the last look or command; time never goes back
         self.station, after = self._restore(make, now_ms)
         self.replayed = self._replay(after)
@@ -87,11 +89,19 @@ class DurableStation:
         if not after and not self.replayed:
             self.snapshot(now_ms)  # with the tables as they were loaded, so that a restart does not read files again
 
+    def connect(self, wire: Transport) -> None:
+        """From the next step on the motes are behind this wire."""
+        self._wire = wire
+
     def step(self, now_ms: int) -> bool:
         """Look once; whether everything is committed. Without a commit nothing more is taken from the wire."""
         if not self._commit():
             return False
-        chunk = self._wire.receive()
+        try:
+            chunk = self._wire.receive()
+            self.link_failure = None
+        except TransportError as why:
+            chunk, self.link_failure = b"", str(why)
         self._look(now_ms, chunk)
         return self._commit() if chunk or self._has_news() else True
 
@@ -192,8 +202,8 @@ class DurableStation:
             self._held.outgoing.clear()
             try:
                 self._wire.send(data)
-            except TransportError:
-                self.dropped_frames += 1
+            except TransportError as why:
+                self.link_failure = str(why)
 
     def _restore(self, make: MakeStation, now_ms: int) -> tuple[Station, int]:
         """(the station of the newest snapshot that can be read, the number of the last entry in it)."""

@@ -54,21 +54,22 @@ class LiveControl:
         )
 
     def motes(self) -> list[JsonObject]:
+        return self._runner.call(lambda now_ms: self._describe_motes())
+
+    def _describe_motes(self) -> list[JsonObject]:
         station = self._station
-        tree, accounts = station.world.tree, self._runner.call(lambda now_ms: station.account())
-        found: list[JsonObject] = []
-        for mote, reconciler in sorted(station.reconcilers.by_mote.items()):
-            found.append(
-                {
-                    "mote": mote,
-                    "state": reconciler.state.name.lower(),
-                    "meaning": reconciler.state.value,
-                    "parent": tree.parent.get(mote),
-                    "is_silent": mote in station.failure_detector.motes,
-                    "readings": {extent: sites[mote] for extent, sites in accounts.items() if mote in sites},
-                }
-            )
-        return found
+        tree, accounts = station.world.tree, station.account()
+        return [
+            {
+                "mote": mote,
+                "state": reconciler.state.name.lower(),
+                "meaning": reconciler.state.value,
+                "parent": tree.parent.get(mote),
+                "is_silent": mote in station.failure_detector.motes,
+                "readings": {extent: sites[mote] for extent, sites in accounts.items() if mote in sites},
+            }
+            for mote, reconciler in sorted(station.reconcilers.by_mote.items())
+        ]
 
     def extents(self) -> list[JsonObject]:
         return [_extent_as_json(extent) for extent in self._station.world.catalog]
@@ -84,6 +85,8 @@ class LiveControl:
         problems = []
         if not self._runner.is_committing:
             problems.append(f"nothing can be committed: {self._runner.durable.failure}")
+        if not self._runner.is_linked:
+            problems.append(f"the link fails: {self._runner.durable.link_failure}")
         if behind_ms > STALLED_MS:
             problems.append(f"the station has not looked for {behind_ms} ms")
         station = self._station

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from basestation.station.durable import DurableStation
+from gateway.errors import MoteloomError
 
 Found = TypeVar("Found")
 
@@ -15,8 +16,18 @@ LOOKS_PER_TICK = 4
 """Looks in a tick, so that an answer does not wait for the next tick."""
 SNAPSHOT_MS = 600_000
 """Between two snapshots: a start takes at most ten minutes of entries again."""
-SETTLE_SECONDS = 10.0
+COMMAND_SECONDS = 30.0
 """How long a command may wait for the look that carries it out."""
+LONGEST_WAIT_SECONDS = 0.5
+"""A signal is noticed after so long at the latest."""
+KEPT_RESULTS = 100_000
+"""Numbers that each query's feed keeps; older ones are dropped with the next snapshot."""
+
+
+class StationBusyError(MoteloomError):
+    """A command was not carried out in time; `help` says what to do."""
+
+    help = "look at /v1/queries before you repeat it: it may be carried out yet"
 
 
 class Clock(Protocol):
@@ -63,7 +74,7 @@ class Runner:
         self._beside, self._snapshot_ms = beside, snapshot_ms
         self._commands: queue.SimpleQueue[tuple[Callable[[int], Any], Future[Any]]] = queue.SimpleQueue()
         self._wake, self._stopped = threading.Event(), False
-        self.is_committing = True
+        self.is_committing = self.is_linked = True
         self.looked_ms = durable.last_ms
 
     def call(self, action: Callable[[int], Found]) -> Found:
@@ -71,19 +82,21 @@ class Runner:
         future: Future[Found] = Future()
         self._commands.put((action, future))
         self._wake.set()
-        return future.result(timeout=SETTLE_SECONDS)
+        try:
+            return future.result(timeout=COMMAND_SECONDS)
+        except TimeoutError:
+            raise StationBusyError("the station is busy") from None
 
     def stop(self) -> None:
-        """End `run` after the look that goes on."""
+        """End `run` after the look that goes on. It takes no lock, so a signal handler may call it."""
         self._stopped = True
-        self._wake.set()
 
     def run(self) -> None:
         """Look at every quarter of a tick until stopped; then commit and keep a snapshot."""
         step_ms = max(1, self.durable.station.world.catalog.tick_ms // LOOKS_PER_TICK)
         due = self.clock.now_ms()
         while not self._stopped:
-            self._wake.wait(self.clock.seconds_until(due))
+            self._wake.wait(min(LONGEST_WAIT_SECONDS, self.clock.seconds_until(due)))
             self._wake.clear()
             now = max(self.clock.now_ms(), self.durable.last_ms)
             self._carry_out(now)
@@ -97,14 +110,18 @@ class Runner:
         """Let the surroundings live until now, then let the station look."""
         if self._beside is not None:
             self._beside.advance(now_ms)
-        was, self.is_committing = self.is_committing, self.durable.step(now_ms)
-        if was and not self.is_committing:
-            self.durable.note(now_ms, "cannot commit", why=self.durable.failure)
-        elif self.is_committing and not was:
-            self.durable.note(now_ms, "commits again")
+        is_committing = self.durable.step(now_ms)
+        self._note_change(now_ms, "journal", self.is_committing, is_committing, self.durable.failure)
+        self._note_change(now_ms, "link", self.is_linked, self.durable.link_failure is None, self.durable.link_failure)
+        self.is_committing, self.is_linked = is_committing, self.durable.link_failure is None
         self.looked_ms = now_ms
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:
             self.durable.snapshot(now_ms)
+            self.durable.journal.drop_results(KEPT_RESULTS)
+
+    def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
+        if was != now:
+            self.durable.note(now_ms, f"{what} works again" if now else f"{what} fails", why=why)
 
     def _carry_out(self, now_ms: int) -> None:
         while True:

@@ -4,10 +4,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.transports.memory import MemoryTransport
+from innet.deployment import Deployment
 
 if TYPE_CHECKING:
     from gateway.transports import Transport
     from simulator.scenario import Scenario
+
+
+class MoteScenario:
+    """A scenario file whose motes are still to be started. ConfigError says what is wrong with the file."""
+
+    def __init__(self, path: str) -> None:
+        from simulator.scenario import read_scenario
+
+        self._scenario = read_scenario(path)
+        self.deployment: Deployment = self._scenario.deployment
+
+    def start(self, begin_ms: int, boot: int, seed: int | None) -> "LiveMotes":
+        """The motes, from a time on; without a `seed` the scenario's own is taken."""
+        return LiveMotes(self._scenario, self._scenario.seed if seed is None else seed, begin_ms, boot)
 
 
 class LiveMotes:

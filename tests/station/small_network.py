@@ -70,7 +70,8 @@ class SmallNetwork:
     def start(self) -> None:
         """Start the station's process."""
         self.journal = CrashingJournal(self.folder)
-        self.durable = DurableStation(self.journal, self._begin, self.wire, self.now_ms, {"archive": NoArchive()})
+        self.durable = DurableStation(self.journal, self._begin, self.now_ms, {"archive": NoArchive()})
+        self.durable.connect(self.wire)
 
     def end(self) -> None:
         """End it without a word: what is not committed is gone."""
@@ -86,6 +87,10 @@ class SmallNetwork:
             self.now_ms += LOOK_MS
             self.network.run_until(self.now_ms)
             self.durable.step(self.now_ms)
+
+    def advance(self, now_ms: int) -> None:
+        """Let the motes live, as what lives beside a runner."""
+        self.network.run_until(now_ms)
 
     def submit(self, text: str, key: str | None = None) -> int:
         return self.durable.submit(text, self.now_ms, key).number

@@ -6,7 +6,10 @@ import sqlite3
 import pytest
 
 from basestation.station.journal import JournalError
+from basestation.station.live_control import LiveControl
+from basestation.station.runner import Runner, ScaledClock
 from gateway.diagnostics import DiagnosticError
+from gateway.errors import TransportError
 from tests.station.small_network import QUERIES, Crash, SmallNetwork
 
 SECONDS = 90
@@ -158,3 +161,39 @@ def test_unreadable_snapshot_falls_back_to_the_one_before(tmp_path):
     assert network.answers(1).startswith(before)
     ticks = [json.loads(line)["tick"] for line in network.answers(1).splitlines() if json.loads(line)["revision"] == 0]
     assert ticks == sorted(set(ticks))
+
+
+class BrokenWire:
+    """A wire that fails while it is told to."""
+
+    def __init__(self, wire):
+        self._wire, self.is_broken = wire, False
+
+    def receive(self):
+        if self.is_broken:
+            raise TransportError("the line is unplugged")
+        return self._wire.receive()
+
+    def send(self, data):
+        if self.is_broken:
+            raise TransportError("the line is unplugged")
+        self._wire.send(data)
+
+
+def test_link_that_fails_is_reported_and_heals(tmp_path):
+    network = SmallNetwork(tmp_path)
+    wire = BrokenWire(network.wire)
+    network.durable.connect(wire)
+    runner = Runner(network.durable, ScaledClock(lambda: 0.0, network.now_ms), beside=network)
+    control = LiveControl(runner)
+    network.submit(QUERIES[0])
+    for second in range(120):
+        wire.is_broken = 30 <= second < 60
+        runner.look(network.now_ms + second * 1_000)
+        if second == 45:
+            assert control.health()["problems"] == ["the link fails: the line is unplugged"]
+    assert control.health()["ok"]
+    assert [(event["event"], event["why"]) for event in control.events(0, 10)] == [
+        ("link fails", "the line is unplugged"), ("link works again", None)]  # fmt: skip
+    last = {line["tick"]: line["coverage"]["field"] for line in map(json.loads, network.answers(1).splitlines())}
+    assert list(last.values())[:-1] == [[2, 2]] * (len(last) - 1) and len(last) >= 10

@@ -65,7 +65,8 @@ class World:
         if journal is None:
             self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
         else:
-            self.durable = DurableStation(journal, self._begin, wire, BEGIN * 1000, {"archive": self.archive})
+            self.durable = DurableStation(journal, self._begin, BEGIN * 1000, {"archive": self.archive})
+            self.durable.connect(wire)
             self.station = self.durable.station
         self.second = 0
 
