@@ -43,7 +43,7 @@ def test_sqlite_agrees_on_single_windows(counts, rng):
     assert compared["cases"] > counts(50, 500), compared
 
 
-# What 12.1 promises nothing for: indexes, rows, the order of arrivals, what was answered as of a moment.
+# Queries outside the promise of 12.1: those over indexes, rows, the order of arrivals, or answers as of an instant.
 ORDERED = ("ROW", "index", "history", "FIRST", "LAST", "FOR ", "append", "drop", "revise by 4 sec")
 
 
@@ -64,7 +64,7 @@ def test_12_1_sum_of_updates_is_the_corrected_answer(counts, rng):
 
 
 def corrected(made):
-    """The input as it would have been had everything come on time and right."""
+    """The input with every tuple on time and correct."""
     extents = read_schema(made.schema)
     asked = [(statement, clock) for text, clock in made.statements for statement in read_query(text)]
     until = last_moment(extents, made.inputs, [clock for _, clock in asked])
@@ -101,7 +101,7 @@ def test_skipping_idle_clock_ticks_changes_no_answer(counts, rng):
 
 
 def test_delivery_order_within_a_tick_changes_no_answer(counts, rng):
-    """What a sensed extent delivers in one clock tick counts in the declared order of sites, however it came."""
+    """The readings of one clock tick enter in the declared order of sites, in whatever order they arrive."""
     for _ in range(counts(60, 1000)):
         made = case(rng.randrange(2**32))
         rows = made.inputs["road"]
@@ -116,7 +116,7 @@ def test_delivery_order_within_a_tick_changes_no_answer(counts, rng):
 
 @given(cases())
 def test_updates_are_consistent(made):
-    """Revisions count up by one, what is taken back was there, no index is given twice, every delivery has its place."""
+    """Revisions count up by one, only existing rows are taken back, no index is used twice, every delivery is counted."""
     result = answered(made)
     if isinstance(result, Exception):
         return

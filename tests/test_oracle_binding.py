@@ -1,4 +1,4 @@
-"""Two binders, written apart, must take and refuse the same texts: the oracle's and the planner's."""
+"""Two independent binders, of the oracle and of the planner, accept and reject the same texts."""
 
 import pytest
 

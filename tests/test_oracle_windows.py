@@ -9,6 +9,12 @@ ALL = "\n".join((R, P, T))
 
 
 def test_3_1_both_ends_are_inside():
+    """Rows NOW-2 to NOW at row 4, and minutes NOW-5 to NOW at tick 600:
+
+    v      1   2   3   4          tick   0 . . . . 300 . . . . 600
+    row 4      [-------]          600                [-----------]   the reading of 300 is in both windows
+                                  300    [-----------]
+    """
     assert windows(R, {"r": sensed([1, 2, 3, 4])}, "SELECT v FROM r [FROM NOW-2 TO NOW SLIDE 1 ROW]")[-1] == (
         3,
         [2, 3, 4],
@@ -20,11 +26,22 @@ def test_3_1_both_ends_are_inside():
 
 
 def test_3_2_time_windows_exist_without_arrivals():
+    """A window every 3 ticks over NOW-1 to NOW; one tuple at tick 2:
+
+    tick  0   1   2   3   4   5   6
+    v             1
+          ]       [---]       [---]
+    """
     text = "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 3 SEC]"
     assert windows(P, {"p": pushed((2, 1))}, text, until=7) == [(0, []), (3, [1]), (6, [])]
 
 
 def test_3_3_row_windows_at_rows_s_2s_3s():
+    """SLIDE 3 ROWS over the rows NOW-1 to NOW; the first window is at row 3:
+
+    row  1   2   3   4   5   6   7
+             [---]       [---]
+    """
     text = "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 3 ROWS]"
     data = {"p": pushed(*((i, i) for i in range(1, 8)))}
     assert windows(P, data, text) == [(3, [2, 3]), (6, [5, 6])]
@@ -32,6 +49,13 @@ def test_3_3_row_windows_at_rows_s_2s_3s():
 
 
 def test_3_4_windows_before_enough_data_exists():
+    """Windows that reach back before the first tuple hold the tuples there are:
+
+    tick  -9  …  -1   0   1
+    v                 1   2
+    at 0   [----------]
+    at 1      [-----------]
+    """
     data = {"r": sensed([1, 2])}
     assert windows(R, data, "SELECT v FROM r [FROM NOW-9 TO NOW SLIDE 1 SEC]") == [(0, [1]), (1, [1, 2])]
     assert windows(R, data, "SELECT v FROM r [FROM NOW-9 TO NOW SLIDE 1 ROW]") == [(0, [1]), (1, [1, 2])]
@@ -49,12 +73,25 @@ def test_3_5_empty_windows_are_windows():
 
 
 def test_3_6_each_tuple_is_tested_on_its_own():
-    # An old tuple behind newer ones: a dropWhile would let it into windows whose range it does not belong to.
+    """A tuple with tick 1 arrives at 6, after one with tick 5. A dropWhile would let it into the window at 6:
+
+    arrival  5   6   6
+    tick     5   1   6
+    at 6     [5..6]  only ticks 5 and 6
+    """
     data = {"p": pushed((5, 5), (6, 1, 9), (6, 6))}
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 6 SEC]") == [(0, []), (6, [5, 6])]
 
 
 def test_3_7_row_window_counts_tuples_of_its_own_stream():
+    """Rows count after the selection, indexes before it:
+
+    v        5   1   6   2   7   8
+    index    1   2   3   4   5   6
+    v > 4    5       6       7   8
+    row      1       2       3   4
+    windows  [-------]       [---]
+    """
     data = {"r": sensed([5, 1, 6, 2, 7, 8])}
     text = "SELECT v FROM (SELECT v FROM r WHERE v > 4) [FROM NOW-1 TO NOW SLIDE 2 ROW]"
     assert windows(R, data, text) == [(2, [5, 6]), (5, [7, 8])]
@@ -64,6 +101,13 @@ def test_3_7_row_window_counts_tuples_of_its_own_stream():
 
 
 def test_3_8_three_tuples_at_one_tick_make_three_windows():
+    """Three tuples at tick 4, a window for each row over NOW-1 to NOW:
+
+    row    1   2   3
+    at 1   ]
+    at 2   [---]
+    at 3       [---]
+    """
     data = {"p": pushed((4, 1), (4, 2), (4, 3))}
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 1 ROW]") == [(4, [1]), (4, [1, 2]), (4, [2, 3])]
 
@@ -75,6 +119,12 @@ def test_3_8_a_row_window_exists_as_soon_as_its_row_has_arrived():
 
 
 def test_3_9_the_tick_of_a_row_window_is_the_arrival_of_its_row():
+    """(delivery, timestamp): the first tuple is stamped ahead, the second is late:
+
+    row      1        2
+    stamped  9        2
+    arrival  3        4     the windows have the ticks 3 and 4
+    """
     data = {"p": pushed((3, 9, 1), (4, 2, 2))}
     assert windows(P, data, "SELECT v FROM p [FROM NOW TO NOW SLIDE 1 ROW]") == [(3, [1]), (4, [2])]
 
@@ -89,7 +139,14 @@ PAIR = "SELECT r.v, p.v FROM r [FROM NOW-{} TO NOW SLIDE 2 SEC], p [FROM NOW TO 
 
 
 def test_4_1_and_4_2_ticks_of_the_product():
-    # r has windows at 0, 2, 4; p (rows) at 1 and 3. At 0 p has none yet: nothing (not an empty window).
+    """Each side contributes its most recent window; at 0 p has none yet, so the product has none either:
+
+    tick     0   1   2   3   4
+    r        10      12      14
+    p            1       3
+    product      10  12  12  14
+                 1   1   3   3
+    """
     data = {"r": sensed([10, ..., 12, ..., 14]), "p": pushed((1, 1), (3, 3))}
     assert windows(ALL, data, PAIR.format(1)) == [
         (1, [(10, 1)]), (2, [(12, 1)]), (3, [(12, 3)]), (4, [(14, 3)]),

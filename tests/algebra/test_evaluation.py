@@ -1,4 +1,4 @@
-"""Evaluation over columns against the scalar interpreter, row by row: random expressions over values that are hard on them."""
+"""Evaluation over columns against the scalar interpreter, row by row: random expressions over extreme values."""
 
 import math
 
@@ -66,7 +66,7 @@ def test_each_operation_alone_equals_the_oracle(text, rows):
 
 
 def folded(expression):
-    """As the rewrite folds it."""
+    """The expression after the rewrite `fold_constants`."""
     (plan,) = bind_text("SELECT a FROM t", CATALOG)
     return fold_constants(WindowProject(((plan.root.columns[0], expression),), plan.root.child)).outputs[0][1]
 
@@ -101,7 +101,7 @@ def test_negated_predicate_keeps_false_and_drops_unknown(text, rows):
     agree(negated, [None if v is None else not v for v in held])
 
 
-# --- what is written out --------------------------------------------------------------------------------------------
+# --- examples by hand -----------------------------------------------------------------------------------------------
 
 
 def one(text, **row):
@@ -283,7 +283,7 @@ N = ex.Column(1, Type.INTEGER, "n")
 
 
 def among(column, type_, value, members, of):
-    """Whether a value is one of what a subquery gave: True, False or None for unknown."""
+    """Whether a value is among the values of a subquery: True, False, or None for unknown."""
     batch = Evaluation({column.id: vector_of([value], type_)}, 1)
     said = batch.of(ex.InValues(ex.Attr(column), vector_of(members, of)))
     return bool(said.values[0]) if said.validity[0] else None

@@ -1,4 +1,4 @@
-"""Expressions as values: flat conjunctions, sharing, substitution, types; and their text in the paper's hand."""
+"""Expressions as values: flat conjunctions, sharing, substitution, types; and their text in the notation of the paper."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Factors: a predicate is true where a value lies in its ranges and what is left is true, and nowhere else."""
+"""Factors: a predicate is true exactly where a value lies in its ranges and the residual is true."""
 
 import math
 

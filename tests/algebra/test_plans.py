@@ -1,4 +1,4 @@
-"""Trees of operators: what is true of every plan, changing expressions in place, and the notation of the paper."""
+"""Plans: invariants, mapping of expressions, and the notation of the paper."""
 
 from dataclasses import replace
 
@@ -79,7 +79,7 @@ def all_trees():
 
 
 def over_partials(tree):
-    """As a deployment makes it, which no text asks for: motes fold what an aggregation reads."""
+    """A plan as a deployment creates it, without a text: motes fold the stream of an aggregation."""
     folded = [found for found in walk(tree) if isinstance(found, SliceAggregation)]
     return rebuild(
         tree,
@@ -217,7 +217,7 @@ def test_label_shows_key_and_residual():
 
 
 def test_label_shows_many_sites_as_a_range():
-    for written, told in (
+    for written, shown in (
         ("1 .. 54", "[1..54]"),
         ("1 .. 3", "[1,2,3]"),
         ("9, 1 .. 8", "[9,1,2,3,4,5,6,7,8]"),
@@ -225,7 +225,7 @@ def test_label_shows_many_sites_as_a_range():
     ):
         catalog = read_schema(f"m: sensed (v:integer) every 1 sec at sites {written}")
         (found,) = bind_text("SELECT v FROM m", catalog)
-        assert label(found.root.child) == f'StreamAcquire "m" (Tick 1) {told}'
+        assert label(found.root.child) == f'StreamAcquire "m" (Tick 1) {shown}'
 
 
 def test_aggregations_give_columns_in_order():
@@ -240,5 +240,5 @@ def test_aggregations_give_columns_in_order():
     ("begin", "end", "slide", "edges"), [(-9, 0, 10, 1), (-10, 0, 10, 2), (0, 0, 1, 1), (-19, -10, 5, 1), (-3, 0, 2, 1)]
 )
 def test_slide_has_its_number_of_slice_edges(begin, end, slide, edges):
-    """Where a window ends just before another begins, one cut does for both."""
+    """If a window ends just before another begins, they share an edge."""
     assert SliceAggregation((), (), begin, end, slide, STREAM, False).edges == edges

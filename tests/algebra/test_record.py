@@ -1,4 +1,4 @@
-"""Records are not frozen, for speed; nothing writes to their fields all the same."""
+"""Records are not frozen, for speed; still, only their own class writes to their fields."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ MODULES = sorted(path for room in ("basestation", "bench") for path in (ROOT / r
 
 @pytest.mark.promise("bounded-memory")
 def test_records_are_never_written_to():
-    """Where an attribute has the name of a field of such a value, it is written to by its own object only."""
+    """An attribute with the name of a field of a record is written only through `self`."""
     trees = {path: ast.parse(path.read_text()) for path in MODULES}
     often = [found for tree in trees.values() for found in ast.walk(tree) if is_record(found)]
     fields = {each.target.id for found in often for each in found.body if isinstance(each, ast.AnnAssign)}

@@ -1,4 +1,4 @@
-"""Whatever is written, the parsers answer with a tree or with diagnostics, and in a time that is linear in its length.
+"""Random and broken texts: the parsers return a tree or diagnostics, in time linear in the length of the text.
 
 The invariant: for every text, `parse` and `parse_schema` return; there is a statement or a diagnostic; every diagnostic
 lies inside of its text and can be shown; fewer than 200 steps are made for each token; what has no diagnostics prints
@@ -27,7 +27,7 @@ _SCHEMA_CORPUS = [_PIECES.findall(text) for text in SCHEMAS]
 
 
 def noise(rng):
-    """A few characters, or a few words, that never were a query."""
+    """A few random characters or words."""
     if rng.random() < 0.5:
         return "".join(rng.choices(LETTERS, k=rng.randint(0, 25)))
     return " ".join(rng.choices(_WORDS, k=rng.randint(0, 15)))

@@ -1,4 +1,4 @@
-"""Tokens: what they are, what they are worth, and that nothing between them is lost."""
+"""The lexer: kinds and values of tokens, and no text lost between them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the parser makes of texts: the trees behind the grammar, and the whole list of what is wrong with a text."""
+"""The parser: the tree of each construct, and all errors of a text."""
 
 import random
 import sys
@@ -351,7 +351,7 @@ def test_steps_grow_linearly_with_the_text():
 
 
 def _steps(text):
-    """How many functions are called while a text is read."""
+    """The number of function calls while a text is parsed."""
     called = 0
 
     def count(frame, event, argument):

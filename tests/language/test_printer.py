@@ -1,4 +1,4 @@
-"""The printer: `parse(print(tree)) == tree` for every tree, `print(parse(text))` is stable, and how it looks."""
+"""The printer: `parse(print(tree)) == tree` for every tree, and `print(parse(text))` is canonical."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The catalogue of errors: each example causes its error and no other, each code is told somewhere, the page is fresh."""
+"""The catalogue of errors: each example causes only its error, each code occurs in a test, and the page is fresh."""
 
 import re
 from pathlib import Path
