@@ -21,14 +21,14 @@ _STEPS: dict[int, tuple[tuple[int, str], ...]] = {
 
 
 class GraphNode(Protocol):
-    """What the graph holds: an operator, or a member of an output."""
+    """An entry of the graph: an operator, or a member of an output."""
 
     kind: ClassVar[int]
     level: int
 
     @property
     def counts(self) -> OperatorCounters:
-        """What it has done so far."""
+        """Its work so far."""
 
 
 class Operator:

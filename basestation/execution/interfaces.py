@@ -134,7 +134,7 @@ class StreamSource(TupleFlow, TupleHistory, CoverageFlow, Protocol):
 
 
 class View(Protocol):
-    """What one query reads of the windows that it shares with others."""
+    """The columns and aggregates that one query reads of the windows that it shares with others."""
 
     @property
     def asked(self) -> set[int]:
@@ -161,7 +161,7 @@ class Releasable(Protocol):
 
 
 Claims = list[tuple[Releasable, Any]]
-"""What a view uses, each to be given back to its owner with `owner.release(what)`."""
+"""All that a view uses, each to be given back to its owner with `owner.release(what)`."""
 
 
 class WindowSource(Protocol):
@@ -275,7 +275,7 @@ class ScannedTable(Protocol):
 
 
 class BlockOutcome(Protocol):
-    """What a step did to the windows of a block."""
+    """The effect of a step on the windows of a block."""
 
     @property
     def dirty(self) -> WindowCombinations:
@@ -307,7 +307,7 @@ class WindowBlock(Protocol):
 
     @property
     def outcome(self) -> BlockOutcome:
-        """What the last step did."""
+        """The effect of the last step."""
 
     @property
     def marks(self) -> tuple[Punctuation, ...]:

@@ -43,7 +43,7 @@ NAMED_TICKS = 86_400
 
 @record
 class IngestStep:
-    """What one step did to an extent: the change of its stream, and the tuples that entered, in order, or None."""
+    """The effect of one step on an extent: the change of its stream, and the tuples that entered, in order, or None."""
 
     change: Change
     entering: Tuples | None

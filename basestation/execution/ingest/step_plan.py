@@ -20,7 +20,7 @@ from basestation.execution.interfaces import DeliveryIntake
 _NONE: IntArray = np.empty(0, np.int64)
 
 
-class Arrivals(Protocol):
+class TimedBatch(Protocol):
     """Deliveries with a clock tick each: a Batch, or a PartialBatch."""
 
     @property
@@ -78,20 +78,20 @@ def plan_steps(
         begin = end
 
 
-def _disturbed_ticks(batch: Arrivals, intake: DeliveryIntake[Any]) -> IntArray:
+def _disturbed_ticks(batch: TimedBatch, intake: DeliveryIntake[Any]) -> IntArray:
     """Return the clock ticks of a batch that may change an earlier answer."""
     disturbing = intake.find_disturbing(batch)
     return batch.arrival[disturbing] if any_true(disturbing) else _NONE
 
 
-def _find_cuts(batches: Iterable[Sequence[Arrivals]]) -> list[int]:
+def _find_cuts(batches: Iterable[Sequence[TimedBatch]]) -> list[int]:
     """Return the clock ticks after which a run is cut: those in which the last of MAX_STEP_TUPLES tuples of an extent comes."""
     size = thresholds.MAX_STEP_TUPLES
     cuts = [b.arrival[size - 1 : -1 : size] for of in batches for b in of if len(b) > size]
     return [cut for ticks in cuts for cut in ticks.tolist()]
 
 
-def _add_runs(edges: Sequence[int], batches: Iterable[Sequence[Arrivals]], clock: int) -> list[tuple[int, bool]]:
+def _add_runs(edges: Sequence[int], batches: Iterable[Sequence[TimedBatch]], clock: int) -> list[tuple[int, bool]]:
     """Return each edge, and before it the run that ends there, if anything is delivered in it."""
     ends, before = [], clock
     for edge in edges:
@@ -102,7 +102,7 @@ def _add_runs(edges: Sequence[int], batches: Iterable[Sequence[Arrivals]], clock
     return ends
 
 
-def _between(batches: Sequence[Arrivals], begin: int, end: int) -> list[Any]:
+def _between(batches: Sequence[TimedBatch], begin: int, end: int) -> list[Any]:
     """Return the deliveries after clock tick `begin` up to `end`."""
     found = []
     for batch in batches:

@@ -118,7 +118,7 @@ def _lift_above_window(node: StreamNode, window: TimeWindow) -> tuple[list[RowSt
 
 @dataclass(frozen=True, slots=True)
 class WindowView:
-    """What a query shows of shared windows: `columns`, after some `steps`, of the rows for which `predicate` is true.
+    """The rows and columns that a query shows of shared windows: `columns`, after some `steps`, of the rows for which `predicate` is true.
 
     All parts refer to the columns that the queries share. `shape` is all but the predicate, as a value that can be compared.
     """
