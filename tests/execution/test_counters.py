@@ -1,4 +1,4 @@
-"""What operators count, for each query: rows, what went into and out of state, probes, and time by a clock handed in."""
+"""Counters of operators by query: rows, state, probes, and time by a given timer."""
 
 from itertools import count
 
@@ -23,7 +23,7 @@ def counted(engine, number=1):
     return {each.operator: each.counts for each in engine.counts(number)}
 
 
-def test_rows_that_come_and_rows_that_pass():
+def test_filter_counts_rows_in_and_rows_out():
     engine = engine_with("SELECT v FROM hits WHERE v + 0 > 1")
     engine.deliver("hits", batch([(0, 1), (0, 2), (1, 3)]))
     engine.on_clock(1)
@@ -32,7 +32,7 @@ def test_rows_that_come_and_rows_that_pass():
     assert [(c.rows_in, c.rows_out) for c in found.values()] == [(3, 3), (3, 2), (2, 2)]
 
 
-def test_queries_that_are_looked_up_together_are_counted_one_by_one():
+def test_subscribers_have_counters_of_their_own():
     engine = engine_with("SELECT v FROM hits WHERE v > 1", "SELECT v FROM hits WHERE v = 1")
     engine.deliver("hits", batch([(0, 1), (0, 2), (1, 3)]))
     engine.on_clock(1)
@@ -48,7 +48,7 @@ def test_queries_that_are_looked_up_together_are_counted_one_by_one():
 
 
 @pytest.mark.promise("speed")
-def test_what_goes_into_state_comes_out_of_it():
+def test_rows_inserted_into_state_are_purged_later():
     engine = engine_with("SELECT v FROM hits [FROM NOW-2 TO NOW SLIDE 1 SEC]")
     for tick in range(20):
         engine.deliver("hits", batch([(tick, tick), (tick, tick)]))
@@ -59,7 +59,7 @@ def test_what_goes_into_state_comes_out_of_it():
     assert counted(engine)["QueryBlock"].rows_out == counted(engine)["WindowOutput"].rows_out == 2 * (1 + 2 + 18 * 3)
 
 
-def test_a_join_probes_the_state_of_the_other_side():
+def test_join_counts_probes_of_other_side():
     window = "[FROM NOW-2 TO NOW SLIDE 1 SEC]"
     engine = engine_with(f"SELECT hits.v FROM hits {window}, more {window} WHERE hits.v = more.v")
     for tick in range(5):
@@ -70,7 +70,7 @@ def test_a_join_probes_the_state_of_the_other_side():
 
 
 @pytest.mark.promise("speed")
-def test_time_is_what_the_clock_handed_in_says():
+def test_operator_time_is_measured_with_given_timer():
     ticks = count()
     engine = engine_with("SELECT v FROM hits WHERE v > 1", "SELECT v + 1 FROM hits", timer=lambda: next(ticks))
     for tick in range(7):
@@ -82,7 +82,7 @@ def test_time_is_what_the_clock_handed_in_says():
 
 
 @pytest.mark.promise("speed")
-def test_a_query_is_told_with_how_many_it_shares_an_operator():
+def test_counters_say_how_many_queries_share_operator():
     window = "[FROM NOW-2 TO NOW SLIDE 1 SEC]"
     engine = engine_with(
         f"SELECT v FROM hits {window}", f"SELECT v FROM hits {window}", f"SELECT v + 1 FROM hits {window}"

@@ -32,7 +32,7 @@ def plan(text, catalog=CATALOG):
 
 
 def readings(*triples, base=0):
-    """From (tick, site, multiple of 0.1 or None)."""
+    """A batch of (tick, site, multiple of 0.1 or None)."""
     tick, site, temp = (list(column) for column in zip(*triples, strict=True))
     there = np.array([value is not None for value in temp])
     size = len(tick)
@@ -60,7 +60,7 @@ class Run:
         self.engine.deliver("field", readings(*triples, base=self.begun))
 
     def until(self, clock, deliveries=None):
-        """End the clock ticks up to one; what is said, as (clock, update), ticks counted from `begun`."""
+        """End the clock ticks up to one, and return [(clock, update)], ticks counted from `begun`."""
         found = []
         for tick in range(self.engine.clock + 1 - self.begun, clock + 1):
             if deliveries and tick in deliveries:
@@ -80,16 +80,16 @@ class Run:
 
 
 def play(text, deliveries, until, **more):
-    """What comes out when `deliveries` {clock: [(tick, site, temp)]} go in."""
+    """(run, updates) for `deliveries` {clock: [(tick, site, temp)]}."""
     run = Run(text, **more)
     return run, run.until(until, deliveries)
 
 
-# --- watermarks, late readings, what became of each --------------------------------------------------------------------
+# --- watermarks, late readings, the ledger -----------------------------------------------------------------------------
 
 
 @pytest.mark.promise("clock-and-schedule")
-def test_a_window_is_answered_as_soon_as_all_is_here():
+def test_complete_window_is_answered_at_once():
     run, out = play("SELECT temp FROM field [NOW]", {1: [(0, 3, 1), (0, 4, 2)], 6: [(5, 3, 3)], 13: [(10, 4, 4)]}, 20)
     assert [(clock, u.tick, u.revision, u.coverage["field"], run.rows(u)) for clock, u in out] == [
         (1, 0, 0, (2, 2), [(0.2,), (0.1,)]),  # complete; rows in the declared order of sites
@@ -98,28 +98,28 @@ def test_a_window_is_answered_as_soon_as_all_is_here():
     ]
 
 
-def test_a_silent_mote_holds_each_window_for_its_wait_and_no_longer():
+def test_silent_mote_delays_window_by_wait_only():
     deliveries = {tick: [(tick, 3, 1)] for tick in range(0, 101, 5)}
     _, out = play("SELECT temp FROM field [NOW]", deliveries, 107)
     assert [(clock, u.tick, u.coverage["field"]) for clock, u in out] == [(t + 7, t, (1, 2)) for t in range(0, 101, 5)]
 
 
 @pytest.mark.promise("clock-and-schedule")
-def test_a_mote_whose_clock_runs_ahead_closes_nothing():
+def test_mote_clock_ahead_closes_no_window():
     deliveries = {0: [(0, 3, 1), (5, 3, 2)], 1: [(0, 4, 3)]}
     _, out = play("SELECT temp FROM field [NOW]", deliveries, 11)
     assert [(clock, u.tick, u.coverage["field"]) for clock, u in out] == [(1, 0, (2, 2))]
 
 
 @pytest.mark.promise("late-readings")
-def test_late_is_a_revision_of_every_window_that_holds_the_tick():
+def test_late_reading_revises_every_window_with_its_tick():
     deliveries = {0: [(0, 3, 1)], 5: [(5, 3, 2)], 10: [(10, 3, 3)], 20: [(5, 4, 9)]}
     run, out = play("SELECT temp FROM field [FROM NOW-5 TO NOW SLIDE 5 SEC]", deliveries, 21)
     late = [(u.tick, u.revision, u.coverage["field"], run.rows(u), len(u.removed)) for clock, u in out if clock == 20]
     assert late == [(5, 1, (3, 4), [(0.9,)], 0), (10, 1, (3, 4), [(0.9,)], 0)]
 
 
-def test_a_revised_average_takes_the_old_one_back():
+def test_revised_average_retracts_old_one():
     deliveries = {0: [(0, 3, 10)], 15: [(0, 4, 20)]}
     run, out = play("SELECT AVG(temp) AS mean, COUNT(*) AS n FROM field [NOW]", deliveries, 15)
     first, revision = (u for _, u in out if u.tick == 0)
@@ -128,7 +128,7 @@ def test_a_revised_average_takes_the_old_one_back():
     assert (revision.revision, revision.coverage) == (1, {"field": (2, 2)})
 
 
-def test_the_tick_that_the_watermark_has_just_reached_is_late():
+def test_reading_at_watermark_tick_is_late():
     """Tick 0 has waited its one tick at the end of clock tick 1, and is the watermark itself."""
     run, out = play("SELECT temp FROM field [NOW]", {0: [(0, 3, 1)], 2: [(0, 4, 2)]}, 2, catalog=EVERY_TICK)
     assert [(clock, u.tick, u.revision, u.coverage["field"]) for clock, u in out] == [
@@ -140,7 +140,7 @@ def test_the_tick_that_the_watermark_has_just_reached_is_late():
 
 
 @pytest.mark.promise("late-readings")
-def test_what_is_delivered_in_one_clock_tick_is_one_revision():
+def test_deliveries_of_one_clock_tick_are_one_revision():
     run = Run("SELECT temp FROM field [NOW]")
     run.until(11)
     run.deliver((0, 3, 1))
@@ -149,7 +149,7 @@ def test_what_is_delivered_in_one_clock_tick_is_one_revision():
 
 
 @pytest.mark.promise("ledger")
-def test_what_became_of_every_reading_is_counted():
+def test_ledger_counts_fate_of_every_reading():
     deliveries = {
         5: [(5, 3, 1), (5, 3, 1), (5, 4, 2)],  # the second is a copy
         6: [(5, 4, 3), (5, 7, 1), (6, 3, 1), (15, 3, 1)],  # conflict, no such site, no such tick, ahead of one interval
@@ -165,12 +165,12 @@ def test_what_became_of_every_reading_is_counted():
     assert [(u.tick, u.revision) for clock, u in out if clock == 30 and u.revision] == [(10, 1)]
 
 
-def test_the_first_of_two_that_conflict_holds():
+def test_first_of_conflicting_readings_is_kept():
     run, _ = play("SELECT temp FROM field [NOW]", {0: [(0, 3, 1)], 1: [(0, 3, 2), (0, 4, 5)]}, 1)
     assert [w.rows.to_lists([1]) for w in run.windows()] == [[(0.5,), (0.1,)]]
 
 
-def test_a_coarser_query_reads_the_multiples_only():
+def test_coarser_interval_reads_multiples_only():
     deliveries = {tick: [(tick, 3, tick), (tick, 4, tick)] for tick in range(0, 21, 5)}
     text = "SELECT temp FROM field [FROM NOW-9 TO NOW SLIDE 10 SEC] ACQUIRE EVERY 10 SEC"
     run, out = play(text, deliveries, 20)
@@ -181,7 +181,7 @@ def test_a_coarser_query_reads_the_multiples_only():
     ]
 
 
-def test_clock_ticks_without_a_step_lose_nothing():
+def test_skipped_clock_ticks_answer_all_windows():
     engine = Engine(CATALOG)
     engine.add(1, plan("SELECT temp FROM field [NOW]"))
     assert [u.tick for u in split_singly(engine.on_clock(23))] == [0, 5, 10, 15]
@@ -192,7 +192,7 @@ def test_clock_ticks_without_a_step_lose_nothing():
 # --- streams -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_gives_tuples_as_they_enter_it_and_marks_its_epochs():
+def test_stream_gives_entering_tuples_and_epoch_marks():
     deliveries = {0: [(0, 3, 1), (0, 4, 2)], 5: [(5, 3, 3)], 14: [(5, 4, 4)]}
     run, out = play("SELECT site, temp FROM field", deliveries, 17)
     tuples = [(clock, u.tick.tolist(), u.index.tolist(), u.weight.tolist(), u.rows.to_lists([None, 1]))
@@ -208,7 +208,7 @@ def test_a_stream_gives_tuples_as_they_enter_it_and_marks_its_epochs():
     assert (now.index.tolist(), now.tick.tolist()) == ([1, 2, 3, 4], [0, 0, 5, 5])
 
 
-def test_a_reading_that_is_taken_back_is_taken_back_from_streams_and_windows():
+def test_deleted_reading_is_retracted_everywhere():
     run = Run("SELECT site, temp FROM field", "SELECT SUM(temp) AS s FROM field [NOW]")
     run.until(1, {0: [(0, 3, 1), (0, 4, 2)]})
     run.engine.correct(bind_text("DELETE FROM field WHERE site = 3", CATALOG)[0])
@@ -222,7 +222,7 @@ def test_a_reading_that_is_taken_back_is_taken_back_from_streams_and_windows():
 # --- live --------------------------------------------------------------------------------------------------------------
 
 
-def test_live_the_first_window_is_the_next_on_the_grid_and_coverage_counts_from_the_first_schedule():
+def test_live_query_starts_on_next_grid_tick():
     run = Run(begun=NOON, live=True)
     run.until(11)
     run.add(1, "SELECT temp FROM field [FROM NOW-20 TO NOW SLIDE 10 SEC]")  # accepted in tick 12: due from 15 on
@@ -232,7 +232,7 @@ def test_live_the_first_window_is_the_next_on_the_grid_and_coverage_counts_from_
     assert [(u.tick - NOON, u.coverage["field"]) for _, u in run.until(57) if u.query == 2] == [(50, (0, 16))]
 
 
-def test_live_nothing_is_due_before_a_query_asks_for_it():
+def test_live_extent_is_not_due_before_first_query():
     run = Run(begun=NOON, live=True)
     run.until(3)
     run.deliver((0, 3, 1), (5, 3, 1))
@@ -240,7 +240,7 @@ def test_live_nothing_is_due_before_a_query_asks_for_it():
     assert run.ledger() == {"received": 2, "rejected: off the schedule": 2}
 
 
-def test_a_query_that_comes_later_answers_with_the_readings_that_are_there():
+def test_later_query_answers_with_held_readings():
     deliveries = {tick: [(tick, 3, tick), (tick, 4, 1)] for tick in range(0, 41, 5)}
     run = Run("SELECT temp FROM field [NOW]", begun=NOON, live=True)
     run.until(22, deliveries)
@@ -265,7 +265,7 @@ def test_a_query_that_comes_later_answers_with_the_readings_that_are_there():
         (30, [(4,)], (4, 4)), (40, [(8,)], (8, 8))]  # fmt: skip
 
 
-def test_the_rows_before_a_query_are_rows_0_and_below():
+def test_rows_before_query_have_numbers_below_one():
     run = Run("SELECT temp FROM field [NOW]", begun=NOON, live=True)
     run.until(8, {0: [(0, 4, 1), (0, 3, 2)], 5: [(5, 4, 3), (5, 3, 4)]})
     run.add(2, "SELECT temp FROM field [FROM NOW-2 TO NOW SLIDE 1 ROW]")
@@ -273,7 +273,7 @@ def test_the_rows_before_a_query_are_rows_0_and_below():
     assert [run.rows(u) for u in said] == [[(0.3,), (0.4,), (0.5,)], [(0.4,), (0.5,), (0.6,)]]
 
 
-def test_queries_come_and_go():
+def test_queries_can_be_added_and_removed_any_time():
     run = Run("SELECT temp FROM field [NOW]")
     run.until(8)
     run.add(2, "SELECT site FROM field [NOW]")
@@ -289,8 +289,8 @@ def test_queries_come_and_go():
 
 
 @pytest.mark.promise("bounded-memory")
-def test_memory_is_bounded_by_horizon_and_reach(monkeypatch):
-    """What is held at the end is what was held half way."""
+def test_state_is_bounded_by_horizon_and_window_range(monkeypatch):
+    """As much is held at the end as halfway."""
     monkeypatch.setattr(intake, "KEYS_MS", 50_000)
     run = Run(
         "SELECT temp FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]",
@@ -310,7 +310,7 @@ def test_memory_is_bounded_by_horizon_and_reach(monkeypatch):
 
 
 @pytest.mark.parametrize("tick_ms", [100, 1_000, 60_000, 3_600_000])
-def test_a_copy_is_known_for_a_day_however_long_a_tick_is(tick_ms):
+def test_copy_is_recognised_for_a_day_at_any_tick_length(tick_ms):
     day = 86_400_000 // tick_ms
     catalog = Catalog({"field": next(iter(CATALOG))}, tick_ms)
     for after, duplicates in ((day - 3, 1), (day + 30, 0)):
@@ -324,7 +324,7 @@ def test_a_copy_is_known_for_a_day_however_long_a_tick_is(tick_ms):
         assert run.ledger().get("duplicate", 0) == duplicates
 
 
-def test_what_was_forgotten_is_beyond_the_horizon_and_a_new_query_has_what_is_left(monkeypatch):
+def test_new_query_reads_what_pruning_left(monkeypatch):
     monkeypatch.setattr(intake, "KEYS_MS", 50_000)
     deliveries = {tick: [(tick, 3, tick), (tick, 4, 1)] for tick in range(0, 2_001, 5)}
     run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]", begun=NOON, live=True)
@@ -338,7 +338,7 @@ def test_what_was_forgotten_is_beyond_the_horizon_and_a_new_query_has_what_is_le
     assert [(u.tick - NOON, run.rows(u), u.coverage["field"]) for u in said] == [(2_005, [(10,)], (10, 10))]
 
 
-def test_what_cannot_be_run_is_named_and_leaves_nothing_behind():
+def test_unsupported_plan_is_named_and_leaves_no_state():
     engine = Engine(CATALOG)
     with pytest.raises(UnsupportedPlanError) as caught:
         engine.add(1, plan("SELECT temp FROM field LIFETIME 100 DAY"))
@@ -372,7 +372,7 @@ def deliveries_of(came):
 
 @pytest.mark.promise("oracle")
 @given(COMING, st.sampled_from(WINDOWS))
-def test_the_sum_of_the_updates_is_the_answer_from_scratch(came, window):
+def test_sum_of_updates_equals_answer_from_scratch(came, window):
     """Law 2, with readings in any order."""
     begin, end, slide = window
     run, _ = play(text_of(window), deliveries_of(came), until=60)
@@ -394,7 +394,7 @@ def test_the_sum_of_the_updates_is_the_answer_from_scratch(came, window):
 @pytest.mark.promise("live-is-replay")
 @given(COMING, st.sampled_from(WINDOWS), st.sampled_from(["site, temp", "COUNT(temp) AS n, SUM(temp) AS s"]),
        st.integers(0, 45))  # fmt: skip
-def test_a_query_that_comes_later_has_the_windows_of_one_that_was_there(came, window, items, clock):
+def test_later_query_gives_same_windows_as_earlier_one(came, window, items, clock):
     deliveries = deliveries_of(came)
     run = Run(text_of(window, items), begun=NOON, live=True)
     run.until(clock - 1, deliveries)
@@ -422,7 +422,7 @@ QUERIES = [
 
 @pytest.mark.promise("live-is-replay")
 @given(COMING, st.sampled_from(QUERIES))
-def test_live_says_at_noon_what_a_replay_says_at_its_beginning(came, text):
+def test_live_at_noon_equals_replay_from_tick_zero(came, text):
     """Live, the clock is large: the same readings so much later give the same answers so much later."""
     deliveries = deliveries_of(came)
     replayed, _ = play(text, deliveries, 60)

@@ -1,4 +1,4 @@
-"""What motes filtered is known without being here (semantics 12.3): answers and coverage as if every reading had come."""
+"""Reports of filtered readings (semantics 12.3): answers and coverage equal those with every reading delivered."""
 
 import numpy as np
 import pytest
@@ -40,9 +40,9 @@ def filtered(*pairs):
 
 
 def said(catalog, text, came, on_motes, steps=1, anew=False):
-    """Everything that is said; with `explain_motes` what the condition does not let through is reported only.
+    """All updates. With `on_motes`, readings that the condition rejects are only reported.
 
-    The engine is asked each so many ticks, and goes on from its saved state if `anew`.
+    `steps` is how many clock ticks one call ends; with `anew`, the engine is restored from a snapshot after each.
     """
     engine, found = Engine(catalog), []
     engine.add(1, bind_text(text, catalog)[0])
@@ -62,7 +62,7 @@ def said(catalog, text, came, on_motes, steps=1, anew=False):
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("late", LATE)
 @given(COMING, st.sampled_from(QUERIES), st.sampled_from([1, 4, 20]), st.booleans())
-def test_a_report_says_as_much_as_a_reading_that_does_not_pass(late, came, text, steps, anew):
+def test_filter_report_equals_rejected_reading(late, came, text, steps, anew):
     catalog = read_schema(SCHEMA + late)
     (everything, here), (reported, told) = (said(catalog, text, came, on, steps, anew) for on in (False, True))
     assert [without_index(u) for u in reported] == [without_index(u) for u in everything]
@@ -72,13 +72,13 @@ def test_a_report_says_as_much_as_a_reading_that_does_not_pass(late, came, text,
 
 
 def without_index(update):
-    """What is filtered takes no index."""
+    """An update without indexes: a filtered reading takes none."""
     told = told_at(update, 0)
     return told if not hasattr(update, "index") else (told[0], *told[2:])
 
 
 @pytest.mark.promise("placement")
-def test_a_report_completes_an_epoch_and_a_late_one_corrects_its_coverage():
+def test_late_filter_report_corrects_epoch_coverage():
     catalog = read_schema(SCHEMA + LATE[0])
     came = {(0, 4): (1, 7), (0, 3): (2, -1), (5, 4): (0, 2), (5, 3): (12, -3)}
     found, _ = said(catalog, QUERIES[3], came, on_motes=True)
@@ -87,7 +87,7 @@ def test_a_report_completes_an_epoch_and_a_late_one_corrects_its_coverage():
 
 
 @pytest.mark.promise("placement")
-def test_reports_are_counted_once_and_off_the_schedule_not_at_all():
+def test_filter_reports_count_once_and_only_if_due():
     engine = Engine(read_schema(SCHEMA + LATE[0]))
     for pair in ((0, 4), (0, 4), (1, 4), (0, 9)):
         engine.deliver("field", filtered(pair))
@@ -101,8 +101,8 @@ def test_reports_are_counted_once_and_off_the_schedule_not_at_all():
 
 
 @pytest.mark.promise("placement")
-def test_a_query_cannot_begin_before_what_motes_filtered():
-    """They asked the conditions of others: what this query would have wanted of it is gone."""
+def test_query_cannot_start_before_filtered_readings():
+    """Motes filtered by the conditions of other queries: readings that this query needs are missing."""
     catalog = read_schema(SCHEMA + LATE[0])
     engine = Engine(catalog, live=True)
     engine.add(1, bind_text(QUERIES[0], catalog)[0])

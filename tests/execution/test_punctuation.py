@@ -1,4 +1,4 @@
-"""Marks keep their places through every operator, once each, and nothing else can tell that they are there."""
+"""Marks keep their places through every operator, once each, and change no other update."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def engine_with(*texts):
 
 
 def played(engine, steps, again=False):
-    """What is said in all steps; each is (clock, {extent: batch})."""
+    """The updates of steps (clock, {extent: batch})."""
     said = []
     for clock, parts in steps:
         for name, part in parts.items():
@@ -47,7 +47,7 @@ def played(engine, steps, again=False):
 
 
 def sequence(said, number=1):
-    """The values of tuples, the ticks of windows and the marks of a query, in the order in which they were said."""
+    """The values of tuples, the ticks of windows and the marks of a query, in the order of its updates."""
     found = []
     for update in split_interleaved(said):
         if update.query != number:
@@ -65,27 +65,27 @@ def sequence(said, number=1):
 
 
 @pytest.mark.promise("live-is-replay")
-def test_a_mark_stands_where_it_was_put_between_the_tuples_of_a_stream():
+def test_mark_keeps_place_between_tuples_of_stream():
     engine = engine_with("SELECT v FROM hits", "SELECT v FROM hits WHERE v <> 2")
     said = played(engine, [(9, {"hits": batch([(1, 1), (1, 2), (3, 3)], [(0, "a"), (1, "b"), (2, "c"), (3, "d")])})])
     assert sequence(said, 1) == [("mark", "a"), 1, ("mark", "b"), 2, ("mark", "c"), 3, ("mark", "d")]
     assert sequence(said, 2) == [("mark", "a"), 1, ("mark", "b"), ("mark", "c"), 3, ("mark", "d")]
 
 
-def test_marks_wait_with_the_tuples_that_they_stand_before():
+def test_mark_waits_with_tuple_after_it():
     engine = engine_with("SELECT v FROM slow")
     first = played(engine, [(2, {"slow": batch([(2, 7)], [(0, "a"), (1, "z")])})])
     assert sequence(first) == []
     assert sequence(played(engine, [(9, {})])) == [("mark", "a"), 7, ("mark", "z")]
 
 
-def test_among_readings_a_mark_stays_before_its_reading_whatever_the_order_of_delivery():
+def test_mark_stays_before_reading_in_any_delivery_order():
     engine = engine_with("SELECT v FROM road")
     said = played(engine, [(0, {"road": batch([(0, 3, 30), (0, 5, 50)], [(0, "of 3"), (1, "of 5")])})])
     assert sequence(said) == [("mark", "of 5"), 50, ("mark", "of 3"), 30, ("epoch", 0)]
 
 
-def test_before_windows_that_are_made_when_it_arrives_or_later():
+def test_mark_precedes_windows_made_at_arrival_or_later():
     engine = engine_with("SELECT COUNT(*) FROM hits [FROM NOW-1 TO NOW SLIDE 2 SEC]")
     said = played(engine, [(7, {"hits": batch([(1, 1), (3, 1), (4, 1), (5, 1)], [(1, "three"), (2, "four")])})])
     assert sequence(said) == [
@@ -102,13 +102,13 @@ def test_before_windows_that_are_made_when_it_arrives_or_later():
         "SELECT COUNT(*) FROM (RSTREAM(SELECT v FROM hits [FROM NOW TO NOW SLIDE 1 SEC])) [FROM NOW-1 TO NOW SLIDE 2 SEC]",
     ],
 )
-def test_each_comes_once_in_order_however_often_a_query_reads_its_extent(text):
+def test_mark_comes_once_if_query_reads_extent_twice(text):
     marks = [(at, at) for at in range(7)]
     said = played(engine_with(text), [(6, {"hits": batch([(tick, tick) for tick in range(6)], marks)}), (9, {})])
     assert [each[1] for each in sequence(said) if isinstance(each, tuple) and each[0] == "mark"] == list(range(7))
 
 
-def test_a_union_keeps_the_marks_of_both_sides_with_their_tuples():
+def test_union_keeps_marks_of_both_sides_in_place():
     engine = engine_with("SELECT v FROM hits UNION ALL SELECT v FROM more")
     parts = {"more": batch([(1, 10), (2, 20)], [(0, "m"), (1, "n")]), "hits": batch([(1, 1), (2, 2)], [(1, "h")])}
     assert sequence(played(engine, [(3, parts)])) == [1, ("mark", "m"), 10, ("mark", "h"), 2, ("mark", "n"), 20]
@@ -125,8 +125,8 @@ TEXTS = (
 
 @pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", TEXTS)
-def test_nothing_else_can_tell_that_they_are_there(text, rng, counts):
-    """However batches are cut, late tuples among them, saved and restored between any two."""
+def test_marks_change_no_other_update(text, rng, counts):
+    """With batches cut anywhere, late tuples, and snapshots between any two."""
     for _ in range(counts(10, 200)):
         steps, numbers, with_marks = [], iter(range(10_000)), []
         for clock in range(8):
@@ -147,7 +147,7 @@ def test_nothing_else_can_tell_that_they_are_there(text, rng, counts):
         assert sequence(played(engine_with(text), with_marks, again=True)) == said
 
 
-def test_taking_parts_of_a_batch_loses_no_mark_and_doubles_none(rng, counts):
+def test_parts_of_batch_have_each_mark_once(rng, counts):
     for _ in range(counts(50, 2_000)):
         size = rng.randrange(6)
         marks = [(at, number) for number, at in enumerate(sorted(rng.choices(range(size + 1), k=rng.randrange(5))))]

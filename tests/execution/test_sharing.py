@@ -1,4 +1,4 @@
-"""Queries that share operators: each says what it says alone, whoever comes and goes; what is alike is there once."""
+"""Queries that share operators: each gives the updates that it gives alone, and equal operators exist once."""
 
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -18,14 +18,14 @@ from tests.conftest import count_of
 from tests.oracles.generate import CaseMaker
 
 MANY = 100
-"""Of more clock ticks only those are ended in which something is sampled."""
+"""A longer recording ends only the clock ticks with a sampling."""
 NEVER = 10**9
-"""A clock tick that does not come, and so many steps after which state is not let go of in a test."""
+"""A clock tick after all others, and a number of steps after all others."""
 
 
 @dataclass
 class Asked:
-    """A query that comes before the end of one clock tick, and is stopped before the end of another."""
+    """A query that is added before the end of clock tick `comes`, and removed before the end of `goes`."""
 
     text: str
     comes: int = 0
@@ -39,7 +39,7 @@ class Case:
     corrections: dict = field(default_factory=dict)  # clock tick -> what is corrected
 
     def run(self, which, tidy_every):
-        """({place of a query: what it said, with the clock tick}, the engine, without queries) of some of the queries."""
+        """Run some of the queries: ({position of a query: [(clock tick, update)]}, the engine after all were removed)."""
         engine, until = Engine(self.recording.catalog, tidy_every=tidy_every), self.recording.end()
         for name, versions in self.recording.versions.items():
             for tick, columns in versions:
@@ -75,9 +75,9 @@ class Case:
         return True
 
     def difference(self, tidy_every, judged=None):
-        """What a query says otherwise among the others than alone, where no state is let go of; None if nothing.
+        """The first difference between the updates of a query among the others and alone without pruning; None for none.
 
-        `judged`: the places of those that matter.
+        `judged` has the positions of the queries to compare.
         """
         places = range(len(self.queries))
         together, engine = self.run(places, tidy_every)
@@ -91,7 +91,7 @@ class Case:
 
 
 def plainly(update):
-    """What an update says, as values that compare."""
+    """An update as values that compare."""
     match update:
         case TupleUpdates(tick=tick, index=index, weight=weight, rows=rows):
             tags = zip(tick.tolist(), index.tolist(), weight.tolist(), strict=True)
@@ -105,7 +105,7 @@ def plainly(update):
 
 
 def is_empty(engine):
-    """Whether nothing is left of any query."""
+    """Whether no state is left of any query."""
     kept = (engine._graph, engine._graph._uses, engine._graph._below, engine._interner._numbers, engine._interner._uses)
     return not any(map(len, kept))
 
@@ -177,14 +177,14 @@ def generated(seed):
 
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("shard", range(count_of(4, 40)))
-def test_what_a_query_says_is_what_it_says_alone(shard, rng):
+def test_query_among_others_gives_updates_of_query_alone(shard, rng):
     for _ in range(count_of(2, 10)):
         seed = rng.randrange(2**32)
         what = generated(seed).difference(tidy_every=rng.choice((1, 5, NEVER)))
         assert what is None, f"case {seed}: {what}"
 
 
-# --- who comes later ---------------------------------------------------------------------------------------------------
+# --- later queries -----------------------------------------------------------------------------------------------------
 
 
 def recorded(count, every="1 sec", horizon="4 sec"):
@@ -222,28 +222,28 @@ LATER = {
 
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("what", LATER)
-def test_who_comes_later_finds_what_the_others_needed_no_more(what):
+def test_later_query_finds_state_that_earlier_ones_dropped(what):
     found = Case(recorded(61), LATER[what]).difference(tidy_every=1)
     assert found is None, found
 
 
-def test_what_a_selection_reads_is_kept_when_state_is_let_go_of_for_the_first_time():
+def test_first_prune_keeps_tuples_that_selection_reads():
     query = Asked("SELECT MAX(v) FROM road [FROM NOW-80 TO NOW SLIDE 1 HOUR] WHERE v > -1")
     found = Case(recorded(100, "1 hour", "1 hour"), [query]).difference(tidy_every=50)
     assert found is None, found
 
 
-def test_a_landmark_keeps_what_memory_has_lost_when_another_begins_at_the_same_tick():
+def test_landmark_survives_start_of_equal_landmark():
     queries = [Asked("SELECT SUM(v) FROM road [UNBOUNDED SLIDE 1 HOUR] SINCE 0", comes) for comes in (0, 80 * 3600)]
     found = Case(recorded(100, "1 hour", "1 hour"), queries).difference(tidy_every=1, judged=[0])
     assert found is None, found
 
 
-# --- how much is there -------------------------------------------------------------------------------------------------
+# --- shared operators --------------------------------------------------------------------------------------------------
 
 
 def operators(texts):
-    """How many operators there are for some queries."""
+    """The number of operators for some queries."""
     engine = Engine(recorded(1).catalog)
     for number, text in enumerate(texts):
         engine.add(number, bind_text(text, engine.catalog)[0])
@@ -259,7 +259,7 @@ def operators(texts):
         f"SELECT v, COUNT(*) FROM road {SHORT} WHERE v > 2 GROUP BY v",
     ],
 )
-def test_of_equal_queries_everything_is_there_once(text):
+def test_equal_queries_share_all_operators(text):
     assert operators([text] * 100) == operators([text])
 
 
@@ -275,7 +275,7 @@ def test_of_equal_queries_everything_is_there_once(text):
         f"SELECT MEDIAN(v) FROM road {SHORT} WHERE v > {{}}",
     ],
 )
-def test_equal_windows_are_held_once_whatever_is_done_with_them(text):
+def test_queries_over_equal_windows_share_all_but_output(text):
     alone = operators([text.format(0)])
     assert operators([text.format(number) for number in range(100)]) == alone + 99  # for each what it shows
 
@@ -286,7 +286,7 @@ def stream():
     return made
 
 
-def test_what_could_not_be_made_leaves_nothing_behind():
+def test_failed_operator_leaves_graph_empty():
     graph = OperatorGraph()
     with pytest.raises(ZeroDivisionError):
         graph.get("above", lambda: (graph.get("below", stream), 1 // 0))

@@ -73,7 +73,7 @@ class Names:
 @pytest.mark.parametrize(
     "data", [b"", b"moteloom engine x\n", HEAD, sealed(pickle.dumps(Runs())), sealed(pickle.dumps(Names())),
              sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x0cbisect_right\x93."),
-             sealed(b"\x80\x04\x8c\x0egateway.nobody\x8c\x04Cell\x93."),
+             sealed(b"\x80\x04\x8c\x0egateway.nowhat\x8c\x04Cell\x93."),
              sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x04Nope\x93.")]
 )  # fmt: skip
 def test_snapshot_with_foreign_names_runs_nothing(data):

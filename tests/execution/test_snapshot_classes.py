@@ -1,4 +1,4 @@
-"""The number of a saved state stands for what its classes keep, and where they are: it is raised with them."""
+"""The number of a snapshot is raised when a class of the state changes its attributes or its module."""
 
 import ast
 import hashlib
@@ -37,7 +37,7 @@ DIGEST = "cb597953c482618b"
 
 
 @pytest.mark.promise("snapshot")
-def test_a_change_of_what_a_saved_state_keeps_comes_with_another_number():
+def test_changed_state_classes_need_new_snapshot_number():
     """Where a class of such a state is another than it was, the number in `snapshot.py` is raised, and both are written here.
 
     That a class means something else by the same names is not seen.
@@ -46,7 +46,7 @@ def test_a_change_of_what_a_saved_state_keeps_comes_with_another_number():
 
 
 def classes():
-    """Our classes that stand in the state of an engine with many kinds of queries."""
+    """Our classes in the state of an engine with many kinds of queries."""
     engine, found = Engine(CATALOG), set()
     for number, text in enumerate(QUERIES):
         engine.add(number, bind_text(text, CATALOG)[0])

@@ -1,7 +1,7 @@
-"""Of an extent a query reads some attributes: a reading that was sent without one of them is none of its own.
+"""A reading that was sent without an attribute that a query reads is not one of the query's readings.
 
-Judged by an engine that only gets the readings that are whole for a query; in the other all stand in one intake, and whoever
-reads the same windows of them shares what can be shared.
+The expected answers are those of an engine that gets only the readings with all attributes of the query. In the other engine, all
+readings are in one intake, and queries share state.
 """
 
 import numpy as np
@@ -42,14 +42,14 @@ QUERIES = {
 
 @st.composite
 def readings(draw):
-    """(tick, site, delivery, the attributes that it was sent with)."""
+    """(tick, site, clock tick of delivery, attributes that it was sent with)."""
     keys = draw(st.lists(st.tuples(st.integers(0, UNTIL // 2 - 3), st.sampled_from(SITES)), unique=True, max_size=24))
     sent, late = st.sampled_from(("", "x", "y", "xy", "xy")), st.integers(0, 7)
     return [(2 * epoch, site, 2 * epoch + draw(late), draw(sent)) for epoch, site in keys]
 
 
 def batches(found):
-    """In clock ticks, those together that were sent alike."""
+    """Batches by clock tick, of readings with the same attributes."""
     for clock in range(UNTIL + 1):
         for sent in ("", "x", "y", "xy"):
             rows = [(tick, site) for tick, site, delivery, with_ in found if (delivery, with_) == (clock, sent)]
@@ -61,7 +61,7 @@ def batches(found):
 
 
 def said(found, reads, at_once):
-    """What is true in the end of some queries, each with what it reads; all of a recording at once, or tick by tick."""
+    """The final answers of queries, each with the columns it reads; of a recording at once, or tick by tick."""
     engine, plans, updates = Engine(CATALOG, tidy_every=3), {}, []
     for number, text in enumerate(reads):
         plans[number] = bind_text(text, CATALOG)[0]
@@ -84,7 +84,7 @@ def said(found, reads, at_once):
 
 @pytest.mark.promise("placement")
 @given(readings(), st.booleans())
-def test_what_came_without_a_column_that_a_query_reads_is_no_reading_of_its_own(found, at_once):
+def test_reading_without_needed_column_is_not_read(found, at_once):
     together = said(found, QUERIES, at_once)
     for text, reads in QUERIES.items():
         whole = [reading for reading in found if set(reads) <= set(reading[3])]
@@ -92,7 +92,7 @@ def test_what_came_without_a_column_that_a_query_reads_is_no_reading_of_its_own(
         assert what is None, f"{text}, {what}"
 
 
-def test_who_reads_the_same_windows_otherwise_has_readings_of_its_own():
+def test_queries_with_other_columns_read_other_readings():
     found = [(2, 1, 2, "x"), (2, 2, 2, "xy"), (2, 3, 2, "y")]
     texts = {f"SELECT site, {name} FROM hall {SOME}": name for name in ("x", "y")}
     rows = [sorted(row[0][1] for row in of["window", (2, 1)]) for of in said(found, texts, False).values()]

@@ -1,4 +1,4 @@
-"""What is left of bags, ranges and what is known by number, against the slow and obvious."""
+"""Bag differences, ranges and maps by number, against naive versions."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def all_of(which, length=0):
 
 
 def taken_away(rows, others):
-    """Where rows are left when each of the others has taken the first equal one."""
+    """Positions of the rows that remain after each of the others has removed the first equal one."""
     left = list(enumerate(rows))
     for other in others:
         gone = next((each for each in left if each[1] == other), None)
@@ -40,14 +40,14 @@ def taken_away(rows, others):
 
 @pytest.mark.promise("late-readings")
 @given(few, few, st.sampled_from([1, 7, 2**31 + 11]))
-def test_each_of_the_others_takes_the_first_equal_row(keys, others, apart):
-    """Near to each other keys are counted in a table; far apart a sieve finds those that may be equal."""
+def test_subtract_bag_removes_first_equal_row_per_other(keys, others, apart):
+    """Dense keys are counted in a table; for sparse ones a filter finds candidates."""
     found = subtract_bag(ints(keys) * apart, ints(others) * apart, 7 * apart)
     assert found.tolist() == taken_away(keys, others)
     assert number_occurrences(ints(keys) * apart).tolist() == [keys[:at].count(key) for at, key in enumerate(keys)]
 
 
-def test_of_many_rows_a_few_are_equal():
+def test_subtract_bag_finds_few_equal_among_many():
     keys = np.arange(60_000) * 1_000_003
     others = np.concatenate([keys[::7], keys[::7] + 1, keys[70:700:70]])
     assert np.array_equal(
@@ -80,7 +80,7 @@ def windows_in(frame):
 
 @pytest.mark.promise("late-readings")
 @given(st.lists(st.lists(rows, max_size=5), min_size=1, max_size=6), st.data(), st.booleans())
-def test_windows_among_each_other(windows, data, placed):
+def test_diff_windows_equals_naive_bag_difference(windows, data, placed):
     number = st.integers(0, len(windows) - 1)
     mine = sorted(data.draw(st.sets(number, min_size=1)))
     theirs = data.draw(st.lists(number, min_size=len(mine), max_size=len(mine)))
@@ -93,7 +93,7 @@ def test_windows_among_each_other(windows, data, placed):
 @given(
     st.lists(st.tuples(st.lists(rows, max_size=5), st.lists(rows, max_size=5)), min_size=1, max_size=5), st.booleans()
 )
-def test_windows_of_two_frames(pairs, placed):
+def test_diff_both_ways_equals_naive_bag_difference(pairs, placed):
     mine, theirs = frame_of([a for a, _ in pairs], placed), frame_of([b for _, b in pairs], not placed)
     came, went = (each.take(at) for each, at in zip((mine, theirs), diff_both_ways(mine, theirs), strict=True))
     assert windows_in(came) == [[a[at] for at in taken_away(a, b)] for a, b in pairs]
@@ -102,7 +102,7 @@ def test_windows_of_two_frames(pairs, placed):
 
 @pytest.mark.promise("late-readings")
 @given(texts, texts, st.lists(st.booleans(), min_size=12, max_size=12), st.data())
-def test_what_is_placed_is_what_is_written(some, more, there, data):
+def test_dictionary_vector_equals_decoded_vector(some, more, there, data):
     table = Dictionary(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
     places = st.lists(st.integers(0, len(some)), max_size=20)
     a, b = (DictionaryVector(table, ints(data.draw(places))) for _ in range(2))
@@ -124,7 +124,7 @@ spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=12)
 
 @pytest.mark.promise("late-readings")
 @given(spans)
-def test_ranges_that_overlap_are_gone_through_once(given_spans):
+def test_merged_ranges_contain_each_number_once(given_spans):
     first, counts = (ints([span[at] for span in given_spans]) for at in (0, 1))
     assert all_of(select_ranges(first, counts)) == expand_ranges(first, counts).tolist()
     begins, held = merge_ranges(first, counts)
@@ -135,7 +135,7 @@ def test_ranges_that_overlap_are_gone_through_once(given_spans):
 
 
 @given(st.lists(st.integers(-5, 30), max_size=15), st.integers(0, 4), st.data())
-def test_what_ranges_hold_of_ascending_numbers(numbers, apart, data):
+def test_located_ranges_contain_exactly_numbers_in_range(numbers, apart, data):
     numbers = [apart * number for number in range(len(numbers))] if apart else sorted(numbers)
     asked = data.draw(st.lists(st.tuples(st.integers(-8, 35), st.integers(0, 9)), max_size=6))
     left, right = (ints([low + more * far for low, far in asked]) for more in (0, 1))
@@ -148,7 +148,7 @@ steps = st.lists(st.tuples(st.sampled_from(["in a row", "singly", "leave", "drop
 
 
 @given(steps, st.randoms(use_true_random=False))
-def test_indexes_of_what_enters_and_comes_again(told, rng):
+def test_tuple_indexes_equal_dict_after_reentry_and_drops(told, rng):
     indexes, known, next_, base = TupleIndexes(), {}, 0, 0
     for what, count in told:
         if what == "in a row" and count:
@@ -176,7 +176,7 @@ def test_indexes_of_what_enters_and_comes_again(told, rng):
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9), st.integers(0, 30)), max_size=20))
-def test_numbered_is_dropped_in_place(told):
+def test_dense_id_map_equals_dict_after_drops(told):
     numbered, known, base = DenseIdMap(np.int64), {}, 0
     for ahead, count, drop in told:
         numbers = np.arange(base + ahead, base + ahead + count)

@@ -1,4 +1,4 @@
-"""Grown against a list: what is added at the end and let go of at both ends, of an array that is nobody else's."""
+"""GrowableArray against a list; the initial array is never written to."""
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +11,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(("extend", "drop", "cut")), NUMBERS, 
 
 
 @given(NUMBERS, STEPS)
-def test_it_holds_what_was_added_and_not_let_go_of(begun, steps):
+def test_growable_array_equals_list_after_drops_and_cuts(begun, steps):
     array = np.array(begun, np.int64)
     grown, wanted, added = GrowableArray(array), list(begun), 0
     for step, numbers, part in steps:
@@ -31,7 +31,7 @@ def test_it_holds_what_was_added_and_not_let_go_of(begun, steps):
     assert array.tolist() == begun
 
 
-def test_what_was_cut_grows_on_without_a_copy():
+def test_cut_array_grows_again_without_copy():
     grown = GrowableArray(np.empty(0, np.int64))
     grown.extend(np.arange(1000))
     before = grown.values

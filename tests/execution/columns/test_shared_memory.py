@@ -1,4 +1,4 @@
-"""What is in order is not sorted, and what is the same is held once: the answers are those of sorting and of copies."""
+"""Shortcuts for ordered values and shared arrays give the results of sorting and copying."""
 
 import numpy as np
 from hypothesis import given
@@ -13,19 +13,19 @@ runs = st.lists(st.integers(-4, 4), max_size=12)
 
 
 @given(st.one_of(integers, runs, runs.map(sorted)).map(lambda n: np.array(n, np.int64)))
-def test_distinct_values_are_those_that_sorting_finds(values):
+def test_distinct_and_ranks_equal_numpy_unique(values):
     found, place = np.unique(values, return_inverse=True)
     assert distinct(values).tolist() == found.tolist()
     assert [of.tolist() for of in rank_distinct(values)] == [found.tolist(), place.tolist()]
 
 
 @given(st.lists(st.text("ab", max_size=2), max_size=12), st.sampled_from([1, 1000]), st.data())
-def test_objects_are_found_again_by_their_identity(strings, times, data):
-    """Equal strings are one object here, another there; few of them stand often."""
+def test_unique_by_identity_returns_each_object_once(strings, times, data):
+    """Some equal strings are one object, others are not."""
     found_again_by_identity(["".join(list(s)) if data.draw(st.booleans()) else s for s in strings] * times)
 
 
-def test_many_objects_are_found_again_by_their_identity():
+def test_unique_by_identity_of_many_objects():
     found_again_by_identity([str(number) for number in range(20_000)])
 
 
@@ -38,7 +38,7 @@ def found_again_by_identity(again):
 
 
 def some_tuples(first, count):
-    """Their arrival is their tick, a column too; nothing else is told of them."""
+    """Tuples whose tick, arrival and column 1 are one array, with constants for all else."""
     tick, none = first + np.arange(count), constant(0, count)
     columns = {1: Vector(tick), 2: Vector(np.arange(count) % 3, np.arange(count) % 2 == 0)}
     return Tuples(first + np.arange(count), tick, tick, none, none, none, none, constant(False, count), columns)
@@ -52,7 +52,7 @@ def told(tuples):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.data())
-def test_what_is_held_once_stays_so(lengths, data):
+def test_shared_arrays_stay_shared_after_concatenate_and_take(lengths, data):
     parts = [some_tuples(10 * at, length) for at, length in enumerate(lengths)]
     whole = concatenate_tuples(parts)
     assert told(whole) == [row for part in parts for row in told(part)]

@@ -1,4 +1,4 @@
-"""Frames: where the tuples of each window are."""
+"""WindowContents: the positions of the tuples of each window."""
 
 import numpy as np
 from hypothesis import given
@@ -11,6 +11,6 @@ COUNTS = st.lists(st.integers(0, 40), max_size=6) | ALIKE
 
 
 @given(COUNTS)
-def test_where_windows_begin_and_end_is_how_many_tuples_are_before(counts):
+def test_bounds_are_running_counts_of_tuples(counts):
     window = np.repeat(np.arange(len(counts)), counts)
     assert WindowContents(len(counts), window, {}).bounds().tolist() == [0, *np.cumsum(counts).tolist()]

@@ -1,6 +1,6 @@
-"""What is put aside in clock ticks in which nothing is due: whatever is asked, and whenever, nobody can tell that it was.
+"""Coalescing of small batches changes no update, whatever is queried and whenever.
 
-What is compared with is an engine in which nothing waits: every clock tick is a step there.
+The expected updates are those of an engine in which no batch waits: every clock tick is a step there.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ AT_ONCE = [
 
 
 def told(text, given, meddling, every=64):
-    """What is said in each clock tick, and what each operator, and each extent, has counted in the end.
+    """The updates of each clock tick, and the final counters of each operator and extent.
 
     `meddling` says before which clock ticks something else is done, and what.
     """
@@ -71,7 +71,7 @@ def _counted(engine):
 
 @pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", WINDOWS + AT_ONCE)
-def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeypatch):
+def test_coalescing_changes_no_update_and_no_counter(text, rng, counts, monkeypatch):
     for _ in range(counts(2, 30)):
         given = [found if rng.random() < 0.7 else {} for found in deliveries(rng, 40)]
         if rng.random() < 0.5:  # nothing is late
@@ -90,7 +90,7 @@ def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeyp
 
 
 def steps(text, ticks, replaces=None):
-    """How many steps so many clock ticks took, in each of which a tuple comes."""
+    """The clock ticks of the steps that an engine takes if a tuple comes in each of `ticks` clock ticks."""
     engine, one, taken = engine_with(text), np.ones(1, np.int64), []
     step = engine._graph.step
     engine._graph.step = lambda clock: taken.append(clock) or step(clock)
@@ -103,11 +103,11 @@ def steps(text, ticks, replaces=None):
 
 @pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", WINDOWS)
-def test_where_nothing_is_due_there_is_no_step(text):
+def test_quiet_clock_ticks_take_no_step(text):
     assert len(steps(text, 60)) <= 45
 
 
-def test_a_batch_that_could_name_others_and_names_none_waits_like_any_other():
+def test_batch_whose_replaces_are_zero_waits_like_plain_one():
     assert (
         steps(WINDOWS[0], 60, np.zeros(1, np.int64))
         == steps(WINDOWS[0], 60)
@@ -116,11 +116,11 @@ def test_a_batch_that_could_name_others_and_names_none_waits_like_any_other():
 
 
 @pytest.mark.promise("live-is-replay")
-def test_what_is_wanted_at_once_is_told_at_once():
+def test_plain_stream_takes_a_step_per_clock_tick():
     assert steps(AT_ONCE[0], 20) == list(range(20))
 
 
-def test_not_more_waits_than_a_step_should_take():
+def test_buffer_is_full_before_a_step_gets_too_large():
     one = np.ones(1, np.int64)
     small, aside = Batch(one, one, one, one, {}), CoalescingBuffer()
     for _ in range(10_000):

@@ -1,4 +1,4 @@
-"""With which columns readings came, of which the earliest are let go of; judged by a list."""
+"""ColumnSets against a list, whose earliest entries are dropped."""
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +11,7 @@ STEPS = st.lists(st.tuples(st.integers(1, 3), KINDS, st.integers(0, 2)), max_siz
 
 
 @given(STEPS, KINDS)
-def test_it_knows_of_each_number_that_is_still_here(steps, wanted):
+def test_column_sets_equal_list_after_drops(steps, wanted):
     carried, came, first = ColumnSets(), [], 0
     for count, columns, forgotten in steps:
         carried.record(len(came), columns)

@@ -1,4 +1,4 @@
-"""The log of an intake against lists and dictionaries: what was taken, what became of it, and what is let go of."""
+"""TupleLog and the containers in it, against lists and dictionaries."""
 
 import pickle
 from dataclasses import replace
@@ -19,7 +19,7 @@ from basestation.execution.ingest.tuple_log import TupleLog
 
 
 def tuples(first, ticks, late=0):
-    """Tuples with the numbers from `first` on, whose value is their number; they arrive so much after their tick."""
+    """Tuples numbered from `first` on, whose value is their number; they arrive `late` ticks after their own."""
     ticks, none = np.array(ticks, np.int64), constant(0, len(ticks))
     numbers = first + np.arange(len(ticks))
     columns = {"n": Vector(numbers * 1)}
@@ -34,7 +34,7 @@ NONE = empty_like(tuples(0, [0]))
 
 
 class Known:
-    """What is known of one tuple."""
+    """The expected state of one tuple."""
 
     def __init__(self, tick):
         self.tick, self.index, self.there, self.live, self.value, self.said = tick, 0, True, True, None, None
@@ -42,7 +42,7 @@ class Known:
 
 @pytest.mark.promise("bounded-memory")
 @given(st.data())
-def test_it_knows_of_each_tuple_what_became_of_it(data):
+def test_tuple_log_equals_dict_after_corrections_and_drops(data):
     log, known, entered, clock = TupleLog(NONE), {}, 0, 0
 
     def some(of):
@@ -113,8 +113,8 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
 @given(
     st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4), max_size=5), st.integers(0, 10), st.integers(0, 12)
 )
-def test_parts_end_with_all_that_are_young_or_wait(batches, before, watermark):
-    """Of what need not stay at most about half of a part does."""
+def test_segmented_log_keeps_young_and_waiting_tuples(batches, before, watermark):
+    """At most about half of a segment stays needlessly."""
     parts, first, all_ = SegmentedLog(), 0, []
     for ticks in batches:
         parts.add(tuples(first, ticks, late=2))
@@ -131,7 +131,7 @@ def test_parts_end_with_all_that_are_young_or_wait(batches, before, watermark):
 
 @pytest.mark.promise("bounded-memory")
 @given(st.lists(st.integers(0, 30), max_size=20), st.lists(st.integers(1, 4), max_size=8), st.integers(0, 31))
-def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
+def test_ordered_segments_drop_same_tuples_as_searched_ones(ticks, sizes, before):
     known, looked_at, first = SegmentedLog(), SegmentedLog(), 0
     for size in sizes:
         of = sorted(ticks)[first : first + size]
@@ -146,7 +146,7 @@ def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
 
 
 @pytest.mark.promise("bounded-memory")
-def test_a_few_do_not_hold_on_to_the_arrays_of_many():
+def test_few_kept_tuples_release_large_arrays():
     parts, many = SegmentedLog(), tuples(0, range(1000))
     parts.add(many)
     parts.forget(400, 1000)
@@ -158,7 +158,7 @@ def test_a_few_do_not_hold_on_to_the_arrays_of_many():
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=4), max_size=6))
-def test_what_it_does_not_hold_for_is_noted(noted):
+def test_sparse_flags_are_false_for_cleared_numbers(noted):
     excepted, dead = SparseFlags(), set()
     for numbers in noted:
         excepted.clear(np.array(numbers, np.int64))
@@ -168,14 +168,14 @@ def test_what_it_does_not_hold_for_is_noted(noted):
     assert excepted[np.arange(10, 31)].tolist() == [number not in dead for number in range(10, 31)]
 
 
-def test_what_was_saved_empty_has_nothing_to_find():
+def test_restored_empty_indexes_find_nothing():
     again = pickle.loads(pickle.dumps(TupleIndexes()))
     assert again.find(np.array([1, 3])).tolist() == [-1, -1]
 
 
 @given(st.permutations(range(12)), st.lists(st.integers(1, 4), min_size=12, max_size=12), st.booleans())
-def test_indexes_are_the_order_of_entry(order, sizes, rising):
-    """In a row or not, at once or in parts: the n-th to enter has index n."""
+def test_index_is_position_in_order_of_entry(order, sizes, rising):
+    """Consecutive numbers or not, at once or in parts: the n-th tuple to enter has index n."""
     indexes, entered = TupleIndexes(), []
     numbers = sorted(order) if rising else order
     while numbers and sizes:
@@ -190,7 +190,7 @@ def test_indexes_are_the_order_of_entry(order, sizes, rising):
 
 @pytest.mark.promise("bounded-memory")
 @given(st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=4), st.integers(-1, 12)), max_size=6), st.data())
-def test_they_come_in_order_when_the_watermark_reaches_them(steps, data):
+def test_watermark_buffer_releases_arrived_tuples_in_order(steps, data):
     arrivals, waiting, first = WatermarkBuffer(), {}, 0
     for ticks, watermark in steps:
         came = tuples(first, ticks)

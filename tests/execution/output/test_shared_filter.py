@@ -1,4 +1,4 @@
-"""Standing: queries that are looked up together say what they say when each is asked about every tuple by itself."""
+"""SharedFilterOutput gives each query the updates that it gets without the predicate index."""
 
 import pytest
 
@@ -25,7 +25,7 @@ END = 30
 
 
 class Case:
-    """Some queries over one extent, that come and go, and what is delivered and corrected meanwhile."""
+    """Queries over one extent that are added and removed, and the deliveries and corrections meanwhile."""
 
     def __init__(self, rng, extent):
         self.rng, self.name = rng, extent.split(":")[0]
@@ -56,7 +56,7 @@ class Case:
         return f"REVISE {name} SET n = {rng.choice(['n + 1', '0', 'n'])}, f = {rng.choice(['f', '0.5'])} WHERE {where}"
 
     def query(self):
-        """(what follows WHERE as it is looked up, and as it is asked; what stands before; what stands behind)."""
+        """[text whose ranges are indexed, equal text whose predicate is no range]."""
         rng = self.rng
         factors = [self.factor() for _ in range(rng.randint(1, 3))]
         rest = [f"n <> {rng.randint(0, 2)}"] if rng.random() < 0.3 else []
@@ -75,7 +75,7 @@ class Case:
         return column, self.rng.choice(forms)
 
     def said(self, way, cut, saving=()):
-        """What each query says, of all that came between two of the moments `cut`, in order."""
+        """The updates of each query, with deliveries in the clock ticks of `cut`."""
         engine = Engine(self.catalog, tidy_every=3)
         said = {at: [] for at in range(len(self.moments))}
         begin = -1
@@ -106,7 +106,7 @@ class Case:
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("extent", EXTENTS)
 @pytest.mark.parametrize("shard", range(count_of(3, 30)))
-def test_many_at_once_say_what_each_says_by_itself(shard, extent, rng):
+def test_shared_filter_gives_each_query_its_own_updates(shard, extent, rng):
     for _ in range(count_of(8, 60)):
         case = Case(rng, extent)
         cut = range(END + 1) if rng.random() < 0.5 else rng.sample(range(END + 1), 4)
@@ -114,7 +114,7 @@ def test_many_at_once_say_what_each_says_by_itself(shard, extent, rng):
 
 
 @pytest.mark.parametrize("asked", ["n > 0", "COALESCE(n, n) > 0"])
-def test_what_a_correction_lets_pass_waits_its_time_though_it_is_corrected_again(asked):
+def test_match_made_by_correction_enters_after_wait(asked):
     catalog = read_schema("hits: pushed (n:integer) wait 3 sec late revise by 20 sec")
     engine, said = Engine(catalog), []
     engine.add(1, bind_text(f"SELECT n FROM hits WHERE {asked}", catalog)[0])
@@ -127,7 +127,7 @@ def test_what_a_correction_lets_pass_waits_its_time_though_it_is_corrected_again
 
 
 @pytest.mark.parametrize("asked", ["n > 0", "COALESCE(n, n) > 0"])
-def test_what_passes_again_when_a_query_has_ended_was_not_given(asked):
+def test_correction_after_end_gives_no_match(asked):
     catalog = read_schema("hits: pushed (n:integer) late revise by 20 sec")
     engine, said = Engine(catalog), []
     engine.add(1, bind_text(f"SELECT n FROM hits WHERE {asked} FOR 3 SEC", catalog)[0])

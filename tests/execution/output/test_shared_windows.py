@@ -1,4 +1,4 @@
-"""Queries that ask for the same windows at once: each says what it says alone, whatever the others want of them."""
+"""Queries over shared windows: each gives the updates that it gives alone."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def generated(seed):
 
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("shard", range(count_of(3, 40)))
-def test_what_a_query_shows_is_what_it_says_alone(shard, rng):
+def test_query_of_shared_windows_gives_updates_of_query_alone(shard, rng):
     seed = rng.randrange(2**32)
     what = generated(seed).difference(tidy_every=rng.choice((1, 5, NEVER)))
     assert what is None, f"case {seed}: {what}"

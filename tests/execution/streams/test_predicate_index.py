@@ -153,7 +153,7 @@ def test_corrected_match_is_given_once_and_dropped_when_removed():
     assert not len(noted)
 
 
-def test_a_kind_is_there_for_as_long_as_it_is_used():
+def test_interned_thing_lives_as_long_as_it_is_used():
     kinds = InternTable()
     first, again, other = kinds.take("a", "A"), kinds.take("a", "another A"), kinds.take("b", "B")
     assert first == again != other and [kinds[first], kinds[other]] == ["A", "B"]
