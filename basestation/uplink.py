@@ -62,7 +62,7 @@ def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Arch
 def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[tuple[MoteId, MoteId]]:
     """The sites whose readings arrived in partials, each with the mote that forwarded the last such frame."""
     forwarders = {frame.mote: frame.sender for frame in frames if frame.kind is FrameKind.PARTIAL}
-    pairs = (pair for columns in received.partials for pair in columns.contributors)
+    pairs = (pair for columns in received.partials for pair in columns.contributor_pairs)
     return frozenset((MoteId(site), forwarders[MoteId(sender)]) for site, sender in pairs)
 
 

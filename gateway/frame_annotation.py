@@ -1,6 +1,7 @@
 """Frames as annotated hex, one field a line, for explain, logs and golden files.
 
-The gateway cannot read all payloads. Callers that can pass the fields as (size in bytes, meaning), in order.
+The gateway cannot read all payloads. Callers that can pass the fields as (size in bytes, meaning), in order. A size of 0
+adds a line of explanation to the field before it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,9 @@ def annotate_frame(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str
         fields.append((len(frame.seal), "seal"))
     lines, at = [], 0
     for size, meaning in fields:
+        if not size:
+            lines.append(f"{'':26}{meaning}")
+            continue
         digits = message[at : at + size].hex()
         lines.append(f"{at:02}-{at + size:02}  x {digits:<16}  {meaning}")
         at += size

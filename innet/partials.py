@@ -52,22 +52,18 @@ class PartialShape:
         bits = sum(field.bits for layout in self.layouts for field in layout)
         return 4 + 5 * self.keys + contributors + 4 + -(-bits // 8)
 
-    def who(self, site: int) -> int:
-        """The `who` of a partial to which only `site` contributed."""
-        return 1 << self.slots.index(site) if self.has_bitmap else 1
-
 
 @dataclass(frozen=True, slots=True)
 class Partial:
     """The partial aggregate of one group in one slice.
 
-    `who` is the bitmap of the contributing sites, or their number. `readings` counts the readings inside. `states` has
+    `contributors` is the bitmap of the contributing sites, or their number. `readings` counts the readings inside. `states` has
     the fields of each state, in the order of its layout. A bare partial has neither group nor states: it accounts for
     filtered readings, which count for coverage.
     """
 
     slice: int
-    who: int
+    contributors: int
     readings: int
     group: Key = ()
     states: tuple[Fields, ...] | None = None
@@ -81,12 +77,12 @@ class Partial:
 def merge_partials(a: Partial, b: Partial, kinds: Sequence[str], bitmap: bool) -> Partial:
     """Merge two partials of the same slice and group.
 
-    A bitmap holds a site of both partials once. Without a bitmap (`bitmap` is False) the numbers are added, so `who` is
-    an upper bound; coverage uses `readings`, which is exact.
+    A bitmap holds a site of both partials once. Without a bitmap (`bitmap` is False) the numbers are added, so the number
+    of contributors is an upper bound; coverage uses `readings`, which is exact.
     """
     states = None
     if a.states is not None and b.states is not None:
         pairs = zip(kinds, a.states, b.states, strict=True)
         states = tuple(merge_fields(kind, left, right) for kind, left, right in pairs)
-    who = a.who | b.who if bitmap else a.who + b.who
-    return Partial(a.slice, who, a.readings + b.readings, a.group, states)
+    contributors = a.contributors | b.contributors if bitmap else a.contributors + b.contributors
+    return Partial(a.slice, contributors, a.readings + b.readings, a.group, states)

@@ -397,12 +397,12 @@ class Ledger:
     ) -> None:
         """Record partials that arrived in a clock tick, of folds given by number."""
         for found in partials:
-            self.record_partials(folds[found.shape.aggregation], found.slice, found.who, found.readings, now)
+            self.record_partials(folds[found.shape.aggregation], found.slice, found.contributors, found.readings, now)
 
     def record_partials(
         self, placed: PlacedOperator, slice_: IntArray, who: BoolArray | IntArray, readings: IntArray, now: int
     ) -> None:
-        """Record partials of a fold. Row i is of slice `slice_[i]`, from the contributors `who[i]` (as `PartialColumns.who`),
+        """Record partials of a fold. Row i is of slice `slice_[i]`, from the contributors `who[i]` (as `PartialColumns.contributors`),
         and has `readings[i]` readings.
 
         If a slice has several ticks, its readings are attributed to sites once all of its contributors' readings arrived; if

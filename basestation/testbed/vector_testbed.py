@@ -179,7 +179,7 @@ class VectorTestbed(BaseTestbed):
 
 def _make_partial_batch(found: FoldedColumns, arrival: IntArray) -> PartialBatch:
     """The partials of a fold, each with the clock tick of its arrival."""
-    who = found.who if found.shape.has_bitmap else [1] * len(found)
+    who = found.contributors if found.shape.has_bitmap else [1] * len(found)
     first = np.array([(bits & -bits).bit_length() - 1 for bits in who], np.int64)
     keys = tuple(map(Vector, found.keys, found.keys_there))
     kinds = found.shape.kinds
@@ -187,11 +187,11 @@ def _make_partial_batch(found: FoldedColumns, arrival: IntArray) -> PartialBatch
 
 
 def _contributors(found: FoldedColumns) -> AnyArray:
-    """The contributors to each partial, as `innet.payload.PartialColumns.who` has them."""
+    """The contributors to each partial, as `innet.payload.PartialColumns.contributors` has them."""
     if not found.shape.has_bitmap:
-        return np.array(found.who)[:, None]
+        return np.array(found.contributors)[:, None]
     size = -(-len(found.shape.slots) // 8)
-    packed = np.frombuffer(b"".join(bits.to_bytes(size, "little") for bits in found.who), np.uint8)
+    packed = np.frombuffer(b"".join(bits.to_bytes(size, "little") for bits in found.contributors), np.uint8)
     bits = np.unpackbits(packed.reshape(-1, size), axis=1, bitorder="little")
     return bits[:, : len(found.shape.slots)].astype(bool)
 

@@ -1,7 +1,7 @@
-"""Deployment: who is where, what they can sense, how well they hear each other, and which extents are declared.
+"""Deployment: the description of a network: motes with positions and sensors, links, gateways and extents.
 
-The description of a network, frozen. `innet.deployment.toml_reader` makes it from a TOML file; the text of the extents
-is carried along for whoever understands it.
+Immutable. `innet.deployment.toml_reader` reads it from a TOML file. The text of the extents is carried along for the base
+station, which knows the language.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ Position = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class SensorSpec:
-    """One sensor of a mote. It gives whole numbers from `raw_min` to `raw_max`, each that many times 10^-scale of the unit."""
+    """One sensor of a mote. It gives integers from `raw_min` to `raw_max`, each that many times 10^-`scale` of the unit."""
 
     raw_min: int
     raw_max: int
     scale: int = 0
     unit: str | None = None  # a UCUM code
-    sample_ms: float = 0.0  # how long one sample takes …
-    sample_ma: float = 0.0  # … and what the sensor draws meanwhile
+    sample_ms: float = 0.0  # of one sample
+    sample_ma: float = 0.0  # that the sensor draws meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One mote, where it is."""
+    """One mote and its position."""
 
     id: int
     position: Position
@@ -42,18 +42,18 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """`links[sender, receiver]` is the share of frames that arrive; a pair without a link hears nothing."""
+    """A network. `links[sender, receiver]` is the share of frames that arrive; a missing pair has no link."""
 
     name: str
     tick_ms: int
-    gateways: Mapping[int, Position]  # numbers that no mote has
+    gateways: Mapping[int, Position]  # by number, which no mote has
     motes: Mapping[int, Site]
     links: Mapping[tuple[int, int], float]
     extents: Source  # a SNEEql schema
 
     @property
     def mtu(self) -> int:
-        """The bytes of the longest frame: what the radios of all motes carry, since all hand on what others send."""
+        """The bytes of the longest frame that the radios of all motes can carry: every mote forwards frames of others."""
         kinds = {site.hardware for site in self.motes.values()}
         return (
             min([LARGEST_FRAME, *(load_hardware(kind).radio.largest_frame for kind in kinds)]) if kinds else MAX_FRAME
@@ -61,5 +61,5 @@ class Deployment:
 
     @property
     def topology(self) -> Topology:
-        """The links as motes would report them after having listened for long."""
+        """The links as motes report them after a long observation."""
         return Topology.of_ratios(self.links)

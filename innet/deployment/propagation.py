@@ -1,7 +1,7 @@
-"""Propagation: how well motes hear each other by where they stand, for networks that nobody has measured yet.
+"""Propagation: link qualities by position, for networks without measurements (log-distance path loss with shadowing).
 
-Power falls with the logarithm of the distance; walls and people take something from each pair of places (the same in
-both directions), noise and antennas something from each direction; what is left decides which share of frames arrives.
+The received power falls with the logarithm of the distance. Shadowing changes each pair of positions, equally in both
+directions; noise and antennas change each direction. The resulting level gives the share of frames that arrive.
 """
 
 from collections.abc import Mapping
@@ -13,28 +13,28 @@ from statistics import NormalDist
 
 _NORMAL = NormalDist()
 _FAINTEST = 0.002
-"""Links that lose more than all but this share are none."""
+"""Links that deliver a smaller share of frames do not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropagationModel:
-    """The figures of the model; levels in dB or dBm."""
+    """The parameters of the model; levels in dB or dBm."""
 
     seed: int
-    power: float = 0.0  # what is sent
-    loss: float = 40.0  # what the first metre takes
-    exponent: float = 3.0  # ten times this is what each tenfold of the distance takes
-    shadowing: float = 4.0  # spread between pairs of places
-    asymmetry: float = 2.0  # spread between the directions of a pair
+    power: float = 0.0  # of the transmitter
+    loss: float = 40.0  # over the first metre
+    exponent: float = 3.0  # a tenfold distance loses ten times this
+    shadowing: float = 4.0  # standard deviation between pairs of positions
+    asymmetry: float = 2.0  # standard deviation between the directions of a pair
     half: float = -88.0  # the level at which half of the frames arrive
-    steepness: float = 2.0  # how many dB change the odds by a factor of e
+    steepness: float = 2.0  # the dB that change the odds by a factor of e
     best: float = 1.0  # the share that arrives next to the sender
 
 
 def predict_link_ratios(
     positions: Mapping[int, tuple[float, ...]], radio: PropagationModel
 ) -> dict[tuple[int, int], float]:
-    """The share of frames that arrive, by (sender, receiver). The same seed gives the same links."""
+    """Return the delivery ratio by (sender, receiver), from positions in metres. Equal seeds give equal links."""
     links = {}
     for pair in combinations(sorted(positions), 2):
         metres = max(1.0, dist(*(positions[end] for end in pair)))
@@ -49,6 +49,6 @@ def predict_link_ratios(
 
 
 def _drawn(*what: object) -> float:
-    """A number from a normal distribution that depends on nothing but what it is drawn for."""
+    """Return a normally distributed number that depends on `what` only."""
     digest = blake2b(repr(what).encode(), digest_size=8).digest()
     return _NORMAL.inv_cdf((int.from_bytes(digest, "little") + 0.5) / 2**64)

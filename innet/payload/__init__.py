@@ -1,4 +1,4 @@
-"""The payloads of what happens inside the network: PROGRAM, PARTIAL and LINKS. gateway/SPEC.md has the bits."""
+"""The payloads of PROGRAM, PARTIAL and LINKS frames. gateway/SPEC.md defines the bits."""
 
 from innet.payload.assignment import (
     MoteAssignment,
@@ -10,12 +10,11 @@ from innet.payload.assignment import (
     encode_program,
     group_by_site,
 )
-from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
+from innet.payload.links import annotate_links, decode_links, encode_links
 from innet.payload.partial import annotate_partials, decode_partials, encode_partials, first_slice
 from innet.payload.partial_columns import PartialColumns, decode_partial_frames
 
 __all__ = [
-    "MAX_NEIGHBOURS",
     "MoteAssignment",
     "PartialColumns",
     "RadioSchedule",

@@ -1,4 +1,4 @@
-"""Sizes: how long frames with readings and with partials are, for placements that are to be compared."""
+"""Frame sizes: how long frames with readings and with partials are, for the load model."""
 
 from math import ceil
 
@@ -11,7 +11,7 @@ from innet.placement.load_model import FrameSizes
 
 
 def make_frame_sizes(mtu: int = MAX_FRAME) -> FrameSizes:
-    """Those of frames on links that carry so many bytes."""
+    """Return the sizes of frames on links that carry `mtu` bytes."""
     room = payload_room(mtu)
     return FrameSizes(
         _readings,

@@ -1,4 +1,4 @@
-"""PARTIAL: partial aggregates of slices and groups on their way up, and who contributed to each.
+"""PARTIAL: partial aggregates of slices and groups on their way to the base station, each with its contributors.
 
     aggregation u8, first slice u48, whole u8, bare u8, then the partials without gaps from the lowest bit of the first
     byte, the whole ones first:
@@ -8,8 +8,8 @@
         a whole one also: for each key of the group 1 bit (1: null) and 32 bits; then each aggregate's fields, in the
         bits of its layout (innet/aggregates)
 
-Each partial says for itself who is in it, so one that is lost takes nothing along but its own readings. A bare one is
-of readings that belong to no group: they were filtered, and still count as heard.
+Each partial names its own contributors, so a lost one loses its own readings only. A bare partial accounts for filtered
+readings, which belong to no group and count for coverage.
 """
 
 import struct
@@ -28,26 +28,30 @@ UNSIGNED = frozenset({"seen", "count", "site", "squares"})
 
 
 def contributor_bits(shape: PartialShape) -> int:
+    """Return the bits of the contributors of a partial."""
     return len(shape.slots) if shape.has_bitmap else COUNT_BITS
 
 
 def bare_bits(shape: PartialShape) -> int:
+    """Return the bits of a bare partial."""
     return SLICE_BITS + contributor_bits(shape) + READINGS_BITS
 
 
 def whole_bits(shape: PartialShape) -> int:
+    """Return the bits of a whole partial."""
     fields = sum(field.bits for layout in shape.layouts for field in layout)
     return bare_bits(shape) + shape.keys * (1 + KEY_BITS) + fields
 
 
 def size_of(shape: PartialShape, whole: int, bare: int) -> int:
-    """The bytes of a payload with so many partials."""
+    """Return the bytes of a payload with that many partials."""
     return HEADER.size + -(-(whole * whole_bits(shape) + bare * bare_bits(shape)) // 8)
 
 
 def encode_partials(shape: PartialShape, partials: Sequence[Partial], room: int = MAX_PAYLOAD) -> list[bytes]:
-    """As few payloads as these partials take, in the order of their slices."""
-    payloads, waiting = [], []
+    """Encode partials in as few payloads as possible, in the order of their slices; `room` is the bytes of a payload."""
+    payloads: list[bytes] = []
+    waiting: list[Partial] = []
     for partial in sorted(partials, key=lambda p: p.slice):
         if waiting and not _together(shape, [*waiting, partial], room):
             payloads.append(_encode(shape, waiting))
@@ -57,6 +61,7 @@ def encode_partials(shape: PartialShape, partials: Sequence[Partial], room: int 
 
 
 def _together(shape: PartialShape, partials: Sequence[Partial], room: int) -> bool:
+    """Whether partials fit into one payload."""
     bare = sum(partial.bare for partial in partials)
     few = len(partials) <= 0xFF and partials[-1].slice - partials[0].slice < MAX_SPAN
     return few and size_of(shape, len(partials) - bare, bare) <= room
@@ -66,29 +71,30 @@ def _encode(shape: PartialShape, partials: Sequence[Partial]) -> bytes:
     whole, bare = [p for p in partials if not p.bare], [p for p in partials if p.bare]
     first, bits, at = partials[0].slice, 0, 0
     for partial in (*whole, *bare):
-        for value, width in _fields(shape, partial, first):
+        for _, value, width in _fields(shape, partial, first):
             bits |= (value & ((1 << width) - 1)) << at
             at += width
     head = HEADER.pack(shape.aggregation, first.to_bytes(6, "little"), len(whole), len(bare))
     return head + bits.to_bytes(-(-at // 8), "little")
 
 
-def _fields(shape: PartialShape, partial: Partial, first: int) -> Iterator[tuple[int, int]]:
-    yield partial.slice - first, SLICE_BITS
-    yield partial.who, contributor_bits(shape)
-    yield partial.readings, READINGS_BITS
+def _fields(shape: PartialShape, partial: Partial, first: int) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, value, bits) of each field of a partial, in the order of the encoding."""
+    yield "slice", partial.slice - first, SLICE_BITS
+    yield "contributors", partial.contributors, contributor_bits(shape)
+    yield "readings", partial.readings, READINGS_BITS
     if partial.states is None:
         return
     for key in partial.group:
-        yield key is None, 1
-        yield key or 0, KEY_BITS
+        yield "null", key is None, 1
+        yield "key", key or 0, KEY_BITS
     for layout, state in zip(shape.layouts, partial.states, strict=True):
         for field, value in zip(layout, state, strict=True):
-            yield value, field.bits
+            yield field.name, value, field.bits
 
 
 def decode_partials(payload: bytes, shape: PartialShape, mote: int) -> list[Partial]:
-    """One payload, as a mote reads what its children sent. PayloadError if it is none of this shape."""
+    """Decode one payload, as a mote reads it from a child. PayloadError if it does not have this shape."""
     if len(payload) < HEADER.size:
         raise PayloadError("short", mote, f"a PARTIAL of {len(payload)} bytes")
     number, first, whole, bare = HEADER.unpack_from(payload)
@@ -101,12 +107,12 @@ def decode_partials(payload: bytes, shape: PartialShape, mote: int) -> list[Part
 
 
 def first_slice(payload: bytes) -> int:
-    """The oldest slice in a payload that could be decoded."""
+    """Return the oldest slice in a payload that decodes."""
     return int.from_bytes(HEADER.unpack_from(payload)[1], "little")
 
 
 class _Bits:
-    """Takes numbers off the lowest end of some bytes."""
+    """Reads numbers from the lowest bits of some bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._left = int.from_bytes(data, "little")
@@ -132,15 +138,30 @@ def _decode(bits: _Bits, shape: PartialShape, first: int, whole: bool) -> Partia
 
 
 def annotate_partials(shape: PartialShape, partials: Sequence[Partial]) -> Iterator[tuple[int, str]]:
-    """What the bytes of a PARTIAL mean, for `gateway.frame_annotation`."""
-    bare = sum(partial.bare for partial in partials)
+    """Yield (number of bytes, meaning) for a PARTIAL payload, for `gateway.frame_annotation`, down to each packed field."""
+    whole, bare = [p for p in partials if not p.bare], [p for p in partials if p.bare]
     first = min(partial.slice for partial in partials)
     yield 1, f"aggregation {shape.aggregation}"
     yield 6, f"first slice {first}"
-    yield 1, f"{len(partials) - bare} partials"
-    yield 1, f"{bare} bare ones"
-    who = f"who in {contributor_bits(shape)} bits" + ("" if shape.has_bitmap else " (their number)")
-    words = [f"{SLICE_BITS} bits of slice", who, f"readings in {READINGS_BITS}"]
-    words += [f"key in 1 + {KEY_BITS}"] * shape.keys
-    words += [f"{field.name} in {field.bits}" for layout in shape.layouts for field in layout]
-    yield size_of(shape, len(partials) - bare, bare) - HEADER.size, ", ".join(words)
+    yield 1, f"{len(whole)} whole partials"
+    yield 1, f"{len(bare)} bare partials"
+    yield size_of(shape, len(whole), len(bare)) - HEADER.size, "packed from the lowest bit of the first byte:"
+    at = 0
+    for number, partial in enumerate((*whole, *bare), 1):
+        yield 0, f"{'bare' if partial.bare else 'whole'} partial {number}, of slice {partial.slice}"
+        for name, value, width in _fields(shape, partial, first):
+            yield 0, f"  bits {at:>4} .. {at + width - 1:<4}  {_meaning(shape, name, value)}"
+            at += width
+
+
+def _meaning(shape: PartialShape, name: str, value: int) -> str:
+    """Return a field of a partial in words."""
+    match name:
+        case "slice":
+            return f"slice: first + {value}"
+        case "contributors" if shape.has_bitmap:
+            sites = [str(site) for bit, site in enumerate(shape.slots) if value >> bit & 1]
+            return f"contributors: {', '.join(sites)}"
+        case "null":
+            return "key is null" if value else "key follows"
+    return f"{name}: {value}"

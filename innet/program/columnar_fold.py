@@ -24,7 +24,7 @@ class FoldedColumns:
     """Partials as columns: one row per place, slice and group. `bare` rows account for filtered readings; their states are empty.
 
     `place` is the caller's key of rows that merge, such as a mote or a message. `keys` and `keys_there` have the group keys and
-    their validity. `who` has the contributors of each row, as in `Partial`.
+    their validity. `contributors` has the contributors of each row, as in `Partial`.
     """
 
     shape: PartialShape
@@ -33,7 +33,7 @@ class FoldedColumns:
     bare: Mask
     keys: tuple[IntArray, ...]
     keys_there: tuple[Mask, ...]
-    who: list[int]
+    contributors: list[int]
     readings: IntArray
     states: tuple[AggregateState, ...]
 
@@ -52,7 +52,7 @@ class FoldedColumns:
                 pairs = zip(self.keys, self.keys_there, strict=True)
                 group = tuple(int(key[i]) if there[i] else None for key, there in pairs)
                 states = tuple(rows[i] for rows in fields)
-            partial = Partial(int(self.slice[i]), self.who[i], int(self.readings[i]), group, states)
+            partial = Partial(int(self.slice[i]), self.contributors[i], int(self.readings[i]), group, states)
             found.append((int(self.place[i]), partial))
         return found
 
@@ -85,7 +85,7 @@ def fold_columns(shape: PartialShape, columns: SampleColumns, folded: TableColum
         ~in_group[first],
         tuple(key[first] for key in keys),
         tuple(there[first] for there in keys_there),
-        _who(shape, group, site, readings),
+        _contributors(shape, group, site, readings),
         readings,
         tuple(states),
     )
@@ -106,15 +106,15 @@ def _grouped(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
     return first, group
 
 
-def _who(shape: PartialShape, group: IntArray, site: IntArray, readings: IntArray) -> list[int]:
+def _contributors(shape: PartialShape, group: IntArray, site: IntArray, readings: IntArray) -> list[int]:
     """Return the contributors of each group: a bitmap, or the number of readings."""
     if not shape.has_bitmap:
         return [int(count) for count in readings]
     slots = np.array(shape.slots, np.int64)
     by_site = np.argsort(slots)
     slot = by_site[np.searchsorted(slots[by_site], site)]
-    who = [0] * len(readings)
-    for found in np.unique(group * len(slots) + slot).tolist():
-        of_group, bit = divmod(found, len(slots))
-        who[of_group] |= 1 << bit
-    return who
+    found = [0] * len(readings)
+    for pair in np.unique(group * len(slots) + slot).tolist():
+        of_group, bit = divmod(pair, len(slots))
+        found[of_group] |= 1 << bit
+    return found

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from innet.errors import PlacementError
 from innet.payload import (
-    MAX_NEIGHBOURS,
     MoteAssignment,
     RadioSchedule,
     decode_assignment,
@@ -24,7 +23,7 @@ from innet.placement.load_model import NetworkLoads, Round
 from innet.placement.placement_search import FoldOption, build_placement, compute_slot_lengths
 from innet.program.mote_program import MoteProgram
 from innet.routing.parent_selection import choose_tree
-from innet.routing.topology import LinksReport, NeighbourLink, Topology
+from innet.routing.topology import MAX_NEIGHBOURS, LinksReport, NeighbourLink, Topology
 from innet.routing.tree import RoutingTree
 from tests.innet.placement_fixtures import deliver, line, mean, world_of
 

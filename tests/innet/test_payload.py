@@ -83,7 +83,7 @@ def test_partials_survive(case):
 def of_columns(found):
     """The partials that columns say, one by one."""
     for at in range(len(found.slice)):
-        bits = [int(bit) for bit in found.who[at]]
+        bits = [int(bit) for bit in found.contributors[at]]
         who = sum(bit << slot for slot, bit in enumerate(bits)) if found.shape.has_bitmap else bits[0]
         partial = (int(found.slice[at]), who, int(found.readings[at]))
         if at >= found.whole:
@@ -145,7 +145,7 @@ def test_partials_of_nonsense_are_told(payload, code):
     good = Frame(FrameKind.PARTIAL, 3, 1, 1, encode_partials(SHAPE, [Partial(7, 1, 2)])[0])
     [found], errors = receive_partials([Frame(FrameKind.PARTIAL, 9, 1, 0, payload), good], {4: SHAPE})
     assert [(error.mote, error.code) for error in errors] == [(9, code)]
-    assert (found.slice.tolist(), found.who.tolist(), found.readings.tolist()) == ([7], [[True, False]], [2])
+    assert (found.slice.tolist(), found.contributors.tolist(), found.readings.tolist()) == ([7], [[True, False]], [2])
     with pytest.raises(PayloadError) as caught:
         decode_partials(payload, SHAPE, 9)
     assert caught.value.code == code

@@ -135,4 +135,4 @@ def test_a_mean_costs_one_frame_for_each_mote_and_slice(epochs):
     assert sent == 5 * 2
     [shape] = motes.shapes.values()
     came = [p for _, payload in motes.arrived for p in decode_partials(payload, shape, 0)]
-    assert [(p.readings, p.who, p.states) for p in came] == [(20, 0b11111, ((20, 60),))] * 2
+    assert [(p.readings, p.contributors, p.states) for p in came] == [(20, 0b11111, ((20, 60),))] * 2

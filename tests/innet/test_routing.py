@@ -13,10 +13,10 @@ from acquisition.ticks import EpochGrid
 from gateway.frame import BROADCAST, Frame, FrameKind
 from innet import downlink, uplink
 from innet.errors import RoutingError
-from innet.payload import MAX_NEIGHBOURS, MoteAssignment, decode_assignment, decode_links, encode_links
+from innet.payload import MoteAssignment, decode_assignment, decode_links, encode_links
 from innet.program.mote_program import MoteProgram
 from innet.routing.parent_selection import choose_tree, update_tree
-from innet.routing.topology import LinksReport, NeighbourLink, Topology
+from innet.routing.topology import MAX_NEIGHBOURS, LinksReport, NeighbourLink, Topology
 from innet.routing.tree import RoutingTree
 
 

@@ -8,8 +8,8 @@ import pytest
 from basestation.testbed.event_testbed import EventTestbed
 from gateway.frame import FrameKind
 from gateway.source import Source
-from innet.payload import MAX_NEIGHBOURS
 from innet.placement.round_pattern import RoundPattern
+from innet.routing.topology import MAX_NEIGHBOURS
 from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.docs.pages import ROOT
 from tests.simulation.scenario_judge import FOLDER, delivered, judge, run_scenario

@@ -66,7 +66,7 @@ def test_a_partial_that_arrives_says_what_the_readings_in_it_say(made):
     assert {place: len(found) for place, found in said.items()} == {place: len(found) for place, found in told.items()}
     for place, partials in said.items():
         expected = sorted(_states(readings, measured, place[1]) for readings in told[place])
-        assert sorted((p.readings, p.who.bit_count(), p.states or ()) for p in partials) == expected
+        assert sorted((p.readings, p.contributors.bit_count(), p.states or ()) for p in partials) == expected
 
 
 def _states(readings, measured, bare):

@@ -45,7 +45,7 @@ class PartialBatch:
         """Make a batch of partials that came in frames, all in one clock tick."""
         shape, count, whole = partials.shape, len(partials.slice), partials.whole
         bare = np.arange(count) >= whole
-        first = partials.who.argmax(axis=1) if shape.has_bitmap else np.zeros(count, np.int64)
+        first = partials.contributors.argmax(axis=1) if shape.has_bitmap else np.zeros(count, np.int64)
         none = np.zeros(count - whole, np.int64)
         keys = tuple(
             Vector(np.append(partials.key[:, i], none), np.append(~partials.null[:, i], none > 0))
