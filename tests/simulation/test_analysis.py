@@ -162,7 +162,7 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
 def test_what_is_explained_is_what_a_station_has_motes_do(office, moves, text):
     """Programs, parents and agendas, mote by mote, after the queries were submitted in that order."""
     queries = [ScenarioQuery(str(number), query, 0, None) for number, query in enumerate(text.split("; "))]
-    bed = VectorTestbed(replace(scenario_around(office, None), queries=tuple(queries)), 1, traced=False, moves=moves)
+    bed = VectorTestbed(replace(scenario_around(office, None), queries=tuple(queries)), 1, traced=False, pushdown=moves)
     desired = bed.station.world.desired
     catalog = read_deployed_catalog(office)
     explained = make_mote_configs(plan_what_if(bind_text(text, catalog), office, catalog, pushdown=moves))
