@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from acquisition.errors import ScheduleError
 from basestation.controller.lifetime import LifetimeError
 from basestation.controller.world import World
-from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
 from basestation.language.syntax import Explain
 from basestation.planner.binder import bind_text
 from basestation.planner.plan import Correction, Plan

@@ -11,7 +11,7 @@ from basestation.controller.network_plan import PlanCache, delivery_bound_ms
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.controller.requirements import find_report_starts, live_deliveries, split_plan
 from basestation.controller.world import World
-from basestation.execution.operator_builder import last_tick
+from basestation.execution.plan_checks import last_tick
 from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan
 from basestation.planner.pushdown import FoldCandidate, PushdownPlan

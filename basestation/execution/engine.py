@@ -29,8 +29,7 @@ from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.interfaces import DeliveryIntake
 from basestation.execution.joins.join_plan import JoinPlan
-from basestation.execution.operator_builder import (
-    RunningQuery,
+from basestation.execution.plan_checks import (
     StartBeforeRecordError,
     UnsupportedPlanError,
     find_history_extents,
@@ -39,6 +38,7 @@ from basestation.execution.operator_builder import (
 )
 from basestation.execution.plan_interning import PlanInterner
 from basestation.execution.query_registry import QueryRegistry
+from basestation.execution.running_query import RunningQuery
 from basestation.planner.executable_rules import EXECUTABLE_RULES, select_rules
 from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Correction, Plan

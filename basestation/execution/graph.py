@@ -23,8 +23,13 @@ _STEPS: dict[int, tuple[tuple[int, str], ...]] = {
 class GraphNode(Protocol):
     """An entry of the graph: an operator, or a member of an output."""
 
-    kind: ClassVar[int]
-    level: int
+    @property
+    def kind(self) -> int:
+        """STREAM, STORE, BLOCK, OUTPUT or MEMBER."""
+
+    @property
+    def level(self) -> int:
+        """How many converters stand below."""
 
     @property
     def counts(self) -> OperatorCounters:

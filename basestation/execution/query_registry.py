@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from basestation.execution.interfaces import QueryGroup
-from basestation.execution.operator_builder import RunningQuery
 from basestation.execution.output.plan_switch import PlanSwitch
+from basestation.execution.running_query import RunningQuery
 from basestation.updates.update import PunctuationUpdate, SharedUpdate, Update, WindowUpdates, split_by_query
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from acquisition.arrays import IntArray
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
 from basestation.language import syntax
 from basestation.planner.plan import Plan
 from basestation.replay.inputs import Recording

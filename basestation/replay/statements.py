@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from acquisition.extent import Catalog
-from basestation.execution.operator_builder import StartBeforeRecordError
+from basestation.execution.plan_checks import StartBeforeRecordError
 from basestation.language import syntax
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema

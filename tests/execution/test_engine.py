@@ -15,7 +15,7 @@ from acquisition.batch import Batch
 from acquisition.extent import Catalog
 from basestation.execution.engine import Engine
 from basestation.execution.ingest import intake
-from basestation.execution.operator_builder import UnsupportedPlanError
+from basestation.execution.plan_checks import UnsupportedPlanError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.operator_builder import StartBeforeRecordError
+from basestation.execution.plan_checks import StartBeforeRecordError
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema

@@ -7,7 +7,7 @@ import pytest
 
 from basestation.execution.engine import Engine
 from basestation.execution.graph import STREAM, Operator, OperatorGraph
-from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import Recording, read_recording

@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "cb597953c482618b"
+DIGEST = "c5423db1a036071e"
 
 
 @pytest.mark.promise("snapshot")

@@ -8,7 +8,7 @@ import numpy as np
 from acquisition.extent import ExtentKind
 from basestation.execution.engine import Engine
 from basestation.execution.joins.join_plan import enumerate_join_plans
-from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.language import syntax
 from basestation.planner.binder import bind_text

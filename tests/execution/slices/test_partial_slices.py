@@ -13,7 +13,7 @@ from acquisition.schedule import Sampling, Schedule, channel_of
 from acquisition.ticks import EpochGrid
 from basestation.execution.engine import Engine
 from basestation.execution.ingest.partial_batch import PartialBatch
-from basestation.execution.operator_builder import StartBeforeRecordError
+from basestation.execution.plan_checks import StartBeforeRecordError
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
