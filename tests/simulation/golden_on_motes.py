@@ -44,18 +44,19 @@ def run(world, texts, moves, seed=1, agenda=False, **radio):
     agenda = agenda or any("LIFETIME" in text for text in texts)
     scenario = replace(asking(world, texts), look_ms=LOOK_MS, **radio)
     bed = EventTestbed(scenario, seed, pushdown=moves, agenda=agenda)
+    look = scenario_judge.remembering(bed)  # a station may re-optimize a query within these minutes
     catalog, engine = bed.catalog, bed.station.engine
     pushed = {name: batch_of(read_csv(text.encode(), name), catalog.find(name)) for name, text in world.pushed.items()}
     for tick in range(world.seconds):
         for _, name, text in (version for version in world.versions if version[0] == tick):
             columns, valid = table_of(read_csv(text.encode(), name), catalog.find(name))
             bed.station.load(name, {n: Vector(v, valid.get(n)) for n, v in columns.items()}, 1_000 * tick)
-        bed.run_until(1_000 * tick + LOOK_MS)
+        bed.run_until(1_000 * tick + LOOK_MS, look)
         for name, batch in pushed.items():
             now = batch.take(batch.arrival == tick)
             bed.archive.append(catalog.find(name), now)
             engine.deliver(name, now)
-    bed.run_until(1_000 * world.seconds)
+    bed.run_until(1_000 * world.seconds, look)
     return bed
 
 
