@@ -48,7 +48,10 @@ def run(world, texts, moves, seed=1, agenda=False, **radio):
     catalog, engine = bed.catalog, bed.station.engine
     pushed = {name: batch_of(read_csv(text.encode(), name), catalog.find(name)) for name, text in world.pushed.items()}
     for tick in range(world.seconds):
-        for _, name, text in (version for version in world.versions if version[0] == tick):
+        versions = [version for version in world.versions if version[0] == tick]
+        if versions:  # motes are simulated up to the time of a load: the station's clock moves there
+            bed.run_until(1_000 * tick, look)
+        for _, name, text in versions:
             columns, valid = table_of(read_csv(text.encode(), name), catalog.find(name))
             bed.station.load(name, {n: Vector(v, valid.get(n)) for n, v in columns.items()}, 1_000 * tick)
         bed.run_until(1_000 * tick + LOOK_MS, look)

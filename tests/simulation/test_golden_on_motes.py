@@ -78,6 +78,18 @@ def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(na
     tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
 
 
+@pytest.mark.parametrize(
+    "name, seed",
+    [
+        ("short_windows:no_slide", 382),  # the station re-optimizes the query within the run
+        ("loops:by_rows_joined", 987),  # a frame arrives just before a table is loaded
+    ],
+)
+def test_replay_takes_plan_and_time_of_each_window(name, seed, world):
+    of, texts = asked(name, world)
+    assert judge(of, run(of, texts, PushdownPolicy.PLANNED, seed=seed, **LOSSY)) > 3
+
+
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally):
