@@ -3,7 +3,7 @@
 import sys
 from statistics import median
 
-from bench import network_table, record, sizes_table, where_table
+from bench import epochs_table, network_table, record, sizes_table, where_table
 from bench.peers import PEERS
 from bench.run import default_cases
 from bench.tasks import TASKS
@@ -263,6 +263,7 @@ def main():
     lines = tables(newest(record.kept("tasks"))) + [line for name in TITLES for line in figures(name)]
     put(FIGURES, lines + network_table.lines())
     put(WHERE, where_table.lines())
+    put(epochs_table.PAGE, epochs_table.lines())
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class _Rows:
 
 
 def _values(multiples, unit):
-    """What answers hold of a scaled attribute: the double nearest to each multiple."""
+    """Return the values of a scaled attribute in answers: the double nearest to each multiple."""
     return multiples if unit == 1 else multiples / np.float64(unit)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench import epochs
+from bench import epochs, epochs_table, record
 from bench.answers import Digest
 from bench.ceiling.epochs import CEILINGS
 from bench.ours import answers
@@ -56,7 +56,7 @@ def test_part_gives_figures_for_each_case(monkeypatch, part):
         ("DAY", 25),
         ("LIVE", (21, 23, 25)),
         ("FEW", 3),
-        ("MANY", 3),
+        ("MANY", 8),
     ):
         monkeypatch.setattr(epochs, name, value)
     monkeypatch.setattr(epochs, "child", lambda measure, *arguments: epochs.MEASURES[measure](*arguments))
@@ -64,3 +64,28 @@ def test_part_gives_figures_for_each_case(monkeypatch, part):
     figures = list(epochs.PARTS[part]())
     assert {len(figure) for figure in figures} == {4}
     assert not [figure for figure in figures if figure[1] == "agrees" and figure[2] != 1]
+
+
+def test_tables_show_every_figure_and_missed_goals(monkeypatch, tmp_path):
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    case = "aggregate, integer, 54 sites"
+    record.keep_figures("epochs_bulk", "default", [
+        (f"{case}, batches of 65536 readings", name, value, "")
+        for name, value in (("readings a second", 2e6), ("slowest", 1e6), ("fastest", 3e6), ("ceiling", 4e6),
+                            ("share of the ceiling", 0.5), ("agrees", 1))
+    ])  # fmt: skip
+    record.keep_figures("epochs_live", "default", [
+        (f"{case}, epoch by epoch", name, value, "")
+        for name, value in (("epoch 100", 1), ("epoch 1000", 2), ("epoch 2880", 3), ("epoch 2880 to epoch 100", 3),
+                            ("state after a day", 2 << 20), ("state after a day, horizon of 10 min", 1 << 20),
+                            ("state to that of a horizon of 10 min", 2))
+    ])  # fmt: skip
+    record.keep_figures("epochs_sharing", "default", [
+        ("50 joins that begin one tick apart, 54 sites", name, value, "")
+        for name, value in (("epoch of 1", 1), ("epoch of 50", 1.5), ("time ratio", 1.5), ("state ratio", 1.4))
+    ])  # fmt: skip
+    text = "\n".join(epochs_table.lines())
+    assert "| aggregate | integer | 54 | 2.0 | 1.0 to 3.0 | 4.0 | 0.50 |" in text
+    assert "| aggregate | 54 | 1.00 | 2.00 | 3.00 | 3.00 | 1.2, missed |" in text
+    assert "| aggregate | 54 | 2.0 | 1.0 | 2.00 | 1.5, missed |" in text
+    assert "| 1.00 | 1.50 | 1.5 | 2 | 1.40 | 1.3, missed |" in text

@@ -1,0 +1,118 @@
+"""The tables of docs/benchmarks-epochs.md, made from the newest figures of `bench.epochs`."""
+
+from bench import record
+
+PAGE = record.ROOT / "docs" / "benchmarks-epochs.md"
+STATE_GOAL = 1.5  # state under the default horizon, to that under one of ten minutes (issue 13, item 2)
+GROWTH_GOAL = 1.2  # time of an epoch after a day, to that after 100 epochs (issue 13, item 1)
+SHARED_GOAL = {"time ratio": 2.0, "state ratio": 1.3}  # equal queries to one (issue 13, item 4)
+OWN_WHERE_GOAL = 20.0  # ms of an epoch with many queries that differ in WHERE (issue 13, item 3)
+MB = 1 << 20
+
+
+def lines():
+    """The lines of all tables; a part that was never measured has none."""
+    return [*_bulk(_newest("epochs_bulk")), *_live(_newest("epochs_live")), *_sharing(_newest("epochs_sharing"))]
+
+
+def _newest(name):
+    """By case, the figures of the newest run, and the conditions of that run."""
+    rows = record.kept(name)
+    rows = [row for row in rows if row["when"] == rows[-1]["when"]]
+    cases = {}
+    for row in rows:
+        cases.setdefault(row["case"], {})[row["figure"]] = float(row["value"])
+    return cases, rows[0] if rows else None
+
+
+def _conditions(row):
+    return [
+        "",
+        f"Measured on {row['when'][:10]} at commit {row['commit']}: {row['machine']}, {row['cores']} cores, Python "
+        f"{row['python']}, numpy {row['numpy']}.",
+        "",
+    ]
+
+
+def _bulk(found):
+    cases, about = found
+    if not cases:
+        return []
+    rows = [
+        "## Throughput",
+        "",
+        "A million readings in batches of 65,536, as a replay takes them. Rates are medians of three processes.",
+        *_conditions(about),
+        "| query | values | sites | readings a second, million | slowest to fastest | ceiling, million | share of it |",
+        "|---" * 7 + "|",
+    ]
+    for case, figures in cases.items():
+        query, kind, sites = case.split(", ")[:3]
+        note = "" if figures["agrees"] else " **answers differ**"
+        rows.append(
+            f"| {query}{note} | {kind} | {int(sites.split()[0]):,} | {figures['readings a second'] / 1e6:.1f} "
+            f"| {figures['slowest'] / 1e6:.1f} to {figures['fastest'] / 1e6:.1f} | {figures['ceiling'] / 1e6:.1f} "
+            f"| {figures['share of the ceiling']:.2f} |"
+        )
+    return [*rows, ""]
+
+
+def _live(found):
+    cases, about = found
+    if not cases:
+        return []
+    rows = [
+        "## Epoch by epoch, for a day",
+        "",
+        "Milliseconds of a core for one epoch, with all answers that it makes due; medians of 20 epochs.",
+        *_conditions(about),
+        "| query | sites | after 100 epochs | after 1,000 | after 2,880 | last to first | goal |",
+        "|---" * 7 + "|",
+    ]
+    state = [
+        "Bytes of the engine's saved state after that day. The shared log of the readings is in each of them.",
+        "",
+        "| query | sites | horizon of a day, MB | horizon of 10 minutes, MB | times | goal |",
+        "|---" * 6 + "|",
+    ]
+    for case, figures in cases.items():
+        query, _, sites = case.split(", ")[:3]
+        first, middle, last = (figures[name] for name in figures if name.startswith("epoch ") and " to " not in name)
+        growth = next(value for name, value in figures.items() if name.startswith("epoch ") and " to " in name)
+        count = int(sites.split()[0])
+        rows.append(
+            f"| {query} | {count:,} | {first:.2f} | {middle:.2f} | {last:.2f} | {growth:.2f} "
+            f"| {_goal(growth, GROWTH_GOAL)} |"
+        )
+        times = figures["state to that of a horizon of 10 min"]
+        day, short = (figures[f"state after a day{end}"] / MB for end in ("", ", horizon of 10 min"))
+        state.append(f"| {query} | {count:,} | {day:.1f} | {short:.1f} | {times:.2f} | {_goal(times, STATE_GOAL)} |")
+    return [*rows, "", *state, ""]
+
+
+def _sharing(found):
+    cases, about = found
+    if not cases:
+        return []
+    rows = [
+        "## Many queries",
+        "",
+        "Milliseconds of a core for one epoch, and saved state, against one query of the kind.",
+        *_conditions(about),
+        "| queries | one, ms | all, ms | time ratio | goal | state ratio | goal |",
+        "|---" * 7 + "|",
+    ]
+    for case, figures in cases.items():
+        one, all_ = (figures[name] for name in figures if name.startswith("epoch of "))
+        goals = [_goal(figures[name], goal) for name, goal in SHARED_GOAL.items()]
+        if "WHERE" in case:
+            goals = [_goal(all_, OWN_WHERE_GOAL, " ms"), ""]
+        rows.append(
+            f"| {case} | {one:.2f} | {all_:.2f} | {figures['time ratio']:.1f} | {goals[0]} "
+            f"| {figures['state ratio']:.2f} | {goals[1]} |"
+        )
+    return [*rows, ""]
+
+
+def _goal(value, most, unit=""):
+    return f"{most:g}{unit}" if value <= most else f"{most:g}{unit}, missed"
