@@ -55,8 +55,8 @@ def test_part_gives_figures_for_each_case(monkeypatch, part):
         ("SITES", (3,)),
         ("DAY", 25),
         ("LIVE", (21, 23, 25)),
-        ("FEW", 3),
-        ("MANY", 8),
+        ("FILTERED", 3),
+        ("JOINED", 8),
     ):
         monkeypatch.setattr(epochs, name, value)
     monkeypatch.setattr(epochs, "child", lambda measure, *arguments: epochs.MEASURES[measure](*arguments))
