@@ -63,7 +63,7 @@ def register_queries(
     new: int, queries: Mapping[int, QueryRecord], placements: Placements, engine: Engine, world: World
 ) -> None:
     """Let the engine run a new query, and anew the queries of the same tick whose placement changed with it."""
-    folds = {number: placed.operator for each in placements.values() for number, placed in each.begin.items()}
+    folds = {number: fold for placed in placements.values() for number, fold in placed.new_folds.items()}
     for number in (new, *sorted(queries.keys() - {new})):
         query = queries[number]
         if number != new:

@@ -38,6 +38,12 @@ class AggregatePlacement:
     decisions: tuple[FoldDecision, ...] = ()
     refusal: str | None = None
 
+    @property
+    def new_folds(self) -> dict[int, Fold]:
+        """The folds that begin with the query, by number."""
+        operators = {number: placed.operator for number, placed in self.begin.items()}
+        return {number: operator for number, operator in operators.items() if isinstance(operator, Fold)}
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

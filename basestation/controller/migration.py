@@ -94,7 +94,7 @@ def _start_migration(
         query.number,
         without_lifetime(query.plan, world),
         variant.partial_sources,
-        {number: placed.operator for number, placed in beside.begin.items()},
+        beside.new_folds,
         variant.reports_from,
         variant.read_columns,
     )
