@@ -5,7 +5,6 @@ that no entry is null, so columns without nulls need no mask. The outcome of a p
 entries are *unknown* (semantics 5.1).
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -153,16 +152,6 @@ def both_valid(a: Vector, b: Vector) -> BoolArray | None:
     if a.valid is None:
         return b.valid
     return a.valid if b.valid is None else a.valid & b.valid
-
-
-def vector_of(items: Sequence[Value], type_: Type | None) -> Vector:
-    """A Vector of Python values; None becomes null."""
-    dtype = dtype_of(type_)
-    valid = np.fromiter((item is not None for item in items), bool, len(items))
-    blank = "" if type_ is Type.STRING else 0
-    values = np.empty(len(items), dtype)
-    values[:] = [blank if item is None else item for item in items]
-    return Vector(values, None if valid.all() else valid)
 
 
 def null_vector(length: int, type_: Type | None) -> Vector:

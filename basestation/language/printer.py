@@ -10,7 +10,6 @@ from typing import Any
 
 from basestation.language import syntax as s
 from basestation.language.precedence import COMPARE, NOT, OPERATORS, OR, SIGNED, SUM
-from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, SitesClause
 
 _ATOM = SIGNED + 1
 _FIRST_WORD = re.compile(r"\w+|.", re.DOTALL)
@@ -26,11 +25,6 @@ def print_query(query: s.QueryExpression) -> str:
 
 def print_expression(expression: s.Expr) -> str:
     return _print(expression, OR)
-
-
-def print_schema(extents: Iterable[ExtentDecl]) -> str:
-    """The declarations, one on each line."""
-    return "".join(f"{_extent(extent)}\n" for extent in extents)
 
 
 # --- expressions -----------------------------------------------------------------------------------------------------
@@ -303,48 +297,3 @@ _STATEMENTS: dict[type[s.Statement], Callable[[Any], str]] = {
     s.Delete: lambda node: f"DELETE FROM {node.name.text}{_where(node)}",
     s.Insert: _insert,
 }
-
-
-# --- schemas ---------------------------------------------------------------------------------------------------------
-
-
-def _extent(node: ExtentDecl) -> str:
-    pieces = [f"{node.name.text}: {node.kind} ({', '.join(map(_attribute, node.attributes))})"]
-    if node.every:
-        pieces.append(f"every {_low(node.every)}")
-    if node.sites:
-        pieces.append(f"at sites {_sites(node.sites)}")
-    if node.wait:
-        pieces.append(f"wait {_low(node.wait)}")
-    if node.late:
-        by = f" by {_low(node.late.horizon)}" if node.late.horizon else ""
-        pieces.append(f"late {node.late.policy}{by}")
-    if node.ahead:
-        pieces.append(f"ahead {_low(node.ahead)}")
-    if node.source:
-        pieces.append(f"from {_string(node.source)}")
-    return " ".join(pieces)
-
-
-def _attribute(node: AttributeDecl) -> str:
-    properties = []
-    if node.unit:
-        properties.append(f"unit {_string(node.unit)}")
-    if node.sensor:
-        properties.append(f"sensor {_string(node.sensor)}")
-    if node.scale:
-        properties.append(f"scale {node.scale.value}")
-    if node.range:
-        low, high = node.range
-        properties.append(f"range {_print(low, SIGNED)} .. {_print(high, SIGNED)}")
-    return f"{node.name.text}:{node.type.text}" + (f" {{{', '.join(properties)}}}" if properties else "")
-
-
-def _sites(node: SitesClause) -> str:
-    if node.all:
-        return "all"
-    return ", ".join(str(first) if first == last else f"{first} .. {last}" for first, last in node.ranges)
-
-
-def _low(node: s.Duration) -> str:
-    return print_duration(node).lower()

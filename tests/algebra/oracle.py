@@ -2,11 +2,11 @@
 
 from acquisition.schema import Type
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.vector import vector_of
 from basestation.language.parser import parse
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from gateway.source import Source
+from tests.algebra.vectors import vector_of
 from tests.oracles.expressions import Binder, Column, Env, Scope, is_predicate
 
 TYPES = {"a": "integer", "b": "integer", "at": "time", "x": "float", "y": "float", "s": "string", "u": "string"}

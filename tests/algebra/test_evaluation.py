@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation, compile_like_pattern, round_half_away
-from basestation.algebra.vector import vector_of
 from basestation.algebra.window_project import WindowProject
 from basestation.planner.binder import bind_text
 from basestation.planner.rules.fold_constants import fold_constants
 from tests.algebra import strategies
 from tests.algebra.oracle import CATALOG, TYPES, evaluated, interpreted, predicate_of, value_of
+from tests.algebra.vectors import vector_of
 from tests.oracles import values
 
 VALUES = st.one_of(strategies.whole(2), strategies.real(2), strategies.text(2))

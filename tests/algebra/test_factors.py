@@ -12,7 +12,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column
 from basestation.algebra.expressions import Attr, Between, Compare, Literal, conjunction
 from basestation.algebra.factors import extract_ranges
-from basestation.algebra.vector import vector_of
+from tests.algebra.vectors import vector_of
 
 INTEGERS = st.one_of(
     st.integers(-3, 3),

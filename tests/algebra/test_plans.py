@@ -7,7 +7,6 @@ import pytest
 from acquisition.schema import Type
 from basestation.algebra import converters, window
 from basestation.algebra import expressions as ex
-from basestation.algebra.invariants import find_violations
 from basestation.algebra.mapping import map_expressions
 from basestation.algebra.node import PlanNode, rebuild, walk
 from basestation.algebra.notation import label, notation, outline
@@ -25,6 +24,7 @@ from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
+from tests.algebra.invariants import find_violations
 from tests.golden.expectations import QUERIES
 from tests.golden.golden_file import golden_files, read_golden
 

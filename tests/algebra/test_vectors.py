@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra.comparison import compare
-from basestation.algebra.vector import Vector, both_valid, constant_vector, dtype_of, null_vector, vector_of
+from basestation.algebra.vector import Vector, both_valid, constant_vector, dtype_of, null_vector
 from tests.algebra import strategies
+from tests.algebra.vectors import vector_of
 from tests.oracles import values
 
 _PAIRS = {

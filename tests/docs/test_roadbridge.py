@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from acquisition.extent import ExtentKind
-from basestation.algebra.invariants import find_violations
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
+from tests.algebra.invariants import find_violations
 from tests.docs.pages import ROOT, rows_of
 from tests.oracles.recompute import run
 

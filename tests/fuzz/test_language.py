@@ -11,9 +11,10 @@ import pytest
 
 from basestation.language.lexer import tokenize
 from basestation.language.parser import parse
-from basestation.language.printer import print_schema, print_statement
+from basestation.language.printer import print_statement
 from basestation.language.schema_parser import parse_schema
 from gateway.source import Source
+from tests.language.schema_printer import print_schema
 from tests.language.texts import QUERIES, SCHEMAS
 
 SHARDS = 16

@@ -2,11 +2,11 @@
 
 import pytest
 
-from basestation.algebra.invariants import find_violations
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
+from tests.algebra.invariants import find_violations
 from tests.golden.case_run import CONFIRMED, answer_of, compare_with_oracle, ledger_of, ordered_rows
 from tests.golden.expectations import QUERIES, plan_of, refusal_of
 from tests.golden.golden_file import golden_files, read_golden

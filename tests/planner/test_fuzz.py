@@ -9,7 +9,6 @@ import re
 
 import pytest
 
-from basestation.algebra.invariants import find_violations
 from basestation.explain import explain_statement, render_statement
 from basestation.language import syntax
 from basestation.language.printer import print_statement
@@ -18,6 +17,7 @@ from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
 from gateway.diagnostics import DiagnosticError
+from tests.algebra.invariants import find_violations
 from tests.golden.expectations import QUERIES
 from tests.golden.golden_file import golden_files, read_golden
 from tests.oracles.generate import case

@@ -17,7 +17,6 @@ from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
-from basestation.algebra.vector import vector_of
 from basestation.execution.columns.tuples import Tuples
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.slices.partial_slices import make_cells
@@ -34,6 +33,7 @@ from innet.program.batch_interpreter import SampleColumns, run_batch
 from innet.program.compiler import compile_programs
 from innet.program.interpreter import TickSample, run
 from innet.program.table_memory import TableMemory
+from tests.algebra.vectors import vector_of
 from tests.planner.pushdown_helpers import CATALOG, SITES, pushdown_of
 
 SMALL = st.integers(-9, 9)

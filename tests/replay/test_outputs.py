@@ -7,13 +7,14 @@ import numpy as np
 from acquisition.schema import Type
 from acquisition.sources.csv import read_csv
 from basestation.algebra.expression import Column
-from basestation.algebra.vector import Vector, vector_of
+from basestation.algebra.vector import Vector
 from basestation.replay.csv_output import CsvLines
 from basestation.replay.json_output import JsonLines
 from basestation.replay.result import Result
 from basestation.replay.table_output import TableLines
 from basestation.results.schema import ResultSchema
 from basestation.updates.update import EpochMark, Rows, TupleUpdates, WindowUpdate
+from tests.algebra.vectors import vector_of
 from tests.results.single_update import as_columns
 
 WINDOWS = ResultSchema(

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.schema import Type
-from basestation.algebra.vector import vector_of
 from basestation.results.view import current_tuples, current_windows
 from basestation.updates.update import EpochMark, QueryFailure, Rows, TupleUpdates, WindowUpdate
+from tests.algebra.vectors import vector_of
 
 TYPES = (Type.FLOAT, Type.INTEGER, Type.STRING)
 

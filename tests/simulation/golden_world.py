@@ -14,7 +14,6 @@ from math import lcm
 from pathlib import Path
 
 from acquisition.extent import ExtentKind
-from basestation.language.printer import print_schema
 from basestation.language.schema_parser import parse_schema
 from basestation.language.schema_syntax import SitesClause
 from basestation.language.syntax import Number, String
@@ -24,6 +23,7 @@ from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
 from simulator.scenario import Quantity, Scenario, ScenarioQuery, WireFaults
 from tests.golden.recordings import for_engine
+from tests.language.schema_printer import print_schema
 
 SCALE = 2
 """Of floats that have none."""

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.schema import Type
-from basestation.algebra.vector import vector_of
 from basestation.execution import thresholds
 from basestation.execution.joins import key_codes
 from basestation.execution.joins.key_codes import KeyCodes
 from basestation.execution.joins.state_module import hash_keys
+from tests.algebra.vectors import vector_of
 
 
 def crowded(n):

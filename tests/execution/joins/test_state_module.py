@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra.expressions import Attr, Column
-from basestation.algebra.vector import vector_of
 from basestation.execution.columns.tuples import Tuples
 from basestation.execution.joins.probe_span import make_probe_span
 from basestation.execution.joins.state_module import hash_keys
 from basestation.execution.joins.tuple_store import TupleStore
+from tests.algebra.vectors import vector_of
 
 COLUMNS = (Column(1, Type.INTEGER), Column(2, Type.FLOAT), Column(3, Type.STRING))
 WHOLE = st.none() | st.integers(-2, 2) | st.sampled_from([2**53, 2**53 + 1, -(2**63)])

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra.expression import Column
 from basestation.algebra.factors import ValueRange
-from basestation.algebra.vector import Vector, vector_of
+from basestation.algebra.vector import Vector
 from basestation.execution import thresholds
 from basestation.execution.columns.intern_table import InternTable
 from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
 from basestation.execution.streams.predicate_index.boundaries import Boundaries, IntLookup, Segments
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 from basestation.execution.streams.predicate_index.segment_tree import SegmentTree
+from tests.algebra.vectors import vector_of
 from tests.conftest import count_of
 
 SITE, TEMP, NAME, TIME = (
