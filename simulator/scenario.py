@@ -323,7 +323,7 @@ def _links(table: TomlTable, motes: set[int]) -> tuple[tuple[int, int, float], .
         if not (isinstance(row, list) and len(row) == 3 and all(map(is_whole, row[:2])) and is_number(row[2])):
             table.fault("SN704", "a link is sender, receiver and ratio", "links", index, help="for example 1, 2, 0.95")
         elif motes and (unknown := sorted(set(row[:2]) - motes)):
-            table.fault("SN706", f"there is no mote or gateway {unknown[0]}", "links", index)
+            table.fault("SN706", f"unknown mote or gateway {unknown[0]}", "links", index)
         elif not 0 <= row[2] <= 1:
             table.fault("SN704", "the ratio of a link is from 0 to 1", "links", index)
         else:
