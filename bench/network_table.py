@@ -1,4 +1,4 @@
-"""What `bench.network` found, as tables for docs/benchmarks.md: what the network saves, and how well that was predicted."""
+"""What `bench.network` found, as tables for docs/benchmark-tables.md: what the network saves, and how well that was predicted."""
 
 from bench import record
 
@@ -18,10 +18,10 @@ def lines(rows=None):
     if not found:
         return []
     return [
-        "", "Queries over motes for an hour, every reading collected → what the planner chose running in the network:", "",
+        "", "## Queries over motes for an hour", "", "Each cell: every reading collected → the planner's choice of processing in the network.", "",
         "| network | query | messages | bytes | energy, J | worst lifetime, days |", "|---" * 6 + "|",
         *(_saved(*key, kinds) for key, kinds in found.items()),
-        "", "Predicted energy, off from simulated by at most so much at any mote; the planner had counted in an hour's readings, or guessed:",
+        "", "## Predicted energy", "", "The largest error against the simulated energy of a mote. The planner had statistics of an hour, or guessed.",
         "", "| network | query | without loss | goal | a fifth lost | goal | own links | guessing: without loss | a fifth lost | own links |",
         "|---" * 10 + "|",
         *(_off(*key, kinds["in the network"]) for key, kinds in found.items()),

@@ -1,14 +1,19 @@
-"""Write the tables of the pages on speed from bench/results: `python -m bench.report`. What is between the marks is generated."""
+"""Write the tables and charts of the pages on speed from bench/results: `python -m bench.report`.
+
+Only the lines between the marks of a page are generated.
+"""
 
 import sys
 from statistics import median
 
-from bench import epochs_table, network_table, record, sizes_table, where_table
+from bench import charts, epochs_table, network_table, record, sizes_table, where_table
 from bench.peers import PEERS
 from bench.run import default_cases
 from bench.tasks import TASKS
 
-FIGURES = record.ROOT / "docs" / "benchmarks.md"
+SUMMARY = record.ROOT / "docs" / "benchmarks.md"
+TABLES = record.ROOT / "docs" / "benchmark-tables.md"
+CHARTS = record.ROOT / "docs" / "charts"
 WHERE = record.ROOT / "docs" / "where-the-time-goes.md"
 BEGIN, END = "<!-- made by `make bench` -->", "<!-- end of what is made -->"
 GOALS = {  # of single figures: file and figure, case if it matters -> at most
@@ -19,16 +24,18 @@ GOALS = {  # of single figures: file and figure, case if it matters -> at most
 }  # fmt: skip
 AT_LEAST = {("simulation", "swept to one by one"): 20}
 TOLD = ("times", "mote-epochs a second")
-"""Units of figures that are told though they have no goal."""
+"""Units of figures that are shown though they have no goal."""
 TITLES = {
-    "starting": "Starting, a process each; and reading texts, in one:",
-    "sharing": "A hundred queries with equal windows against one:",
-    "flat": "Memory over many windows and many distinct strings:",
-    "simulation": "Simulated motes, one by one and swept:",
+    "starting": "## Start-up\n\nEach command is a process of its own; texts are parsed in one process.",
+    "sharing": "## A hundred queries over equal windows, compared with one",
+    "flat": "## Memory over many windows and many distinct strings",
+    "simulation": "## Simulated motes, one by one and vectorised",
 }
 CASE = ("task", "sites", "readings", "batch", "queries")
 OURS, HANDS = "ours", ("numpy", "polars", "duckdb")
 WIDE = 65_536
+QUERIES = {"W6": 1_000}
+"""How many standing queries the summary has of a task, if not one."""
 MOST = 10**12  # a batch of everything is the longest one
 MB = 1 << 20
 
@@ -61,24 +68,24 @@ def newest(rows):
 
 
 def tables(found):
-    """The lines of the page."""
+    """The lines of the reference tables."""
     told = {tuple(getattr(case, name) for name in CASE) for case in default_cases()}
     every = {key: systems for key, systems in found.items() if OURS in systems and "numpy" in systems}
     measured = {key: systems for key, systems in every.items() if key in told}
     alone = {key: systems for key, systems in found.items() if key in told and OURS in systems and key not in every}
     rows = [row for systems in measured.values() for row in systems[OURS].rows]
     if not rows:
-        return ["Nothing has been measured yet."]
+        return ["No run has been recorded yet."]
     peers = _best_peers(found)
-    lines = [*_conditions(rows), ""]
+    lines = [*_conditions(rows), "", "## Rates", ""]
     lines += [
-        "| | task | sites | readings | batch | ours, a second | spread | ceiling | share of it | goal |",
+        "| | task | sites | readings | batch | ours, a second | spread | ceiling | share | goal |",
         "|---" * 10 + "|",
     ]
     lines += [_speed(key, systems) for key, systems in measured.items()]
     lines += [
         "",
-        "A batch of one reading, in microseconds:",
+        "## A batch of one reading, in microseconds",
         "",
         "| | sites | ours, median | 99th percentile | ceiling | goal |",
         "|---" * 6 + "|",
@@ -86,7 +93,7 @@ def tables(found):
     lines += [_single(key, systems) for key, systems in measured.items() if key[3] == 1]
     lines += [
         "",
-        "Peak memory, above what the data and the imports take:",
+        "## Peak memory, beyond data and imports",
         "",
         "| | sites | readings | batch | ours | ceiling | times | goal |",
         "|---" * 8 + "|",
@@ -95,7 +102,7 @@ def tables(found):
     if peers:
         lines += [
             "",
-            "Peers, start taken out:",
+            "## Peers, without their start-up",
             "",
             "| | sites | peer | readings a second | ours at 65,536, times | goal |",
             "|---" * 6 + "|",
@@ -104,7 +111,7 @@ def tables(found):
     if alone:
         lines += [
             "",
-            "The sensed form, for us alone:",
+            "## Sensed extents, Moteloom only",
             "",
             "| | sites | readings | batch | readings a second |",
             "|---" * 5 + "|",
@@ -114,13 +121,13 @@ def tables(found):
         ]
     lines += [
         "",
-        "What was written by hand, where there is more than one:",
+        "## Hand-written programs, where there are several",
         "",
         "| | sites | batch | numpy | Polars | DuckDB |",
         "|---" * 6 + "|",
     ]
     lines += [_hands(key, systems) for key, systems in measured.items() if "polars" in systems]
-    return [*lines, "", *_sums(measured), *sizes_table.lines(every, _ceiling, _short)]
+    return [*lines, "", "## Ratios", "", *_sums(measured), *sizes_table.lines(every, _ceiling, _short)]
 
 
 def figures(name):
@@ -142,7 +149,7 @@ def figures(name):
 
 
 def _ceiling(systems):
-    """The fastest of what was written by hand, and does not differ."""
+    """The fastest hand-written program whose answers agree."""
     by_hand = [systems[name] for name in HANDS if name in systems and systems[name].agrees >= 0]
     return max(by_hand or [systems["numpy"]], key=lambda found: found.rate)
 
@@ -156,7 +163,7 @@ def _conditions(rows):
     last = max(rows, key=lambda row: row["when"])
     alike = {name: sorted({row[name] for row in rows}) for name in ("commit", "machine", "cores", "python", "numpy")}
     return [
-        f"Measured until {last['when'][:10]} on {', '.join(alike['machine'])}, {', '.join(alike['cores'])} cores, "
+        f"Last run {last['when'][:10]} on {', '.join(alike['machine'])}, {', '.join(alike['cores'])} cores, "
         f"Python {', '.join(alike['python'])}, numpy {', '.join(alike['numpy'])}; commits {', '.join(alike['commit'])}. "
         "Rates are medians of the repetitions, the spread is from the slowest to the fastest."
     ]
@@ -221,7 +228,7 @@ def _peers(found, measured):
 
 
 def _sums(measured):
-    """What is said of two cases together."""
+    """Figures that compare two cases."""
     rates = {key: systems[OURS] for key, systems in measured.items()}
     for key, late in rates.items():
         plain = rates.get(("W2", *key[1:]))
@@ -253,17 +260,72 @@ def _short(number):
 
 
 def put(page, lines):
-    """Lines take the place of what stands between the marks of a page."""
+    """Replace the lines between the marks of a page."""
     before, rest = page.read_text().split(BEGIN)
     page.write_text("\n".join([before + BEGIN, "", *lines, "", END + rest.split(END)[1]]))
-    print(f"bench: the tables in {page.relative_to(record.ROOT)} are made anew", file=sys.stderr)
+    print(f"bench: new tables in {page.relative_to(record.ROOT)}", file=sys.stderr)
+
+
+def summary(found):
+    """The table of the page on speed: each task at one size, in long batches and in batches of one reading."""
+    sized = {
+        (key[0], key[3]): systems
+        for key, systems in found.items()
+        if key[1:3] == (1_000, 1_000_000) and key[4] == QUERIES.get(key[0], 1)
+    }
+    sized = {key: systems for key, systems in sized.items() if OURS in systems and "numpy" in systems}
+    lines = [
+        "| task | readings per second | ceiling | share | one reading, median µs | 99th percentile µs | peak MB | ceiling's MB |",
+        "|---|" + "---:|" * 7,
+    ]
+    for task in TASKS:
+        wide, single = sized.get((task, WIDE)), sized.get((task, 1))
+        if wide is None:
+            continue
+        ours, top = wide[OURS], _ceiling(wide)
+        micros = (
+            (f"{single[OURS].micros('median_us'):.0f}", f"{single[OURS].micros('p99_us'):.0f}") if single else ("", "")
+        )
+        lines.append(
+            f"| {task} {TASKS[task].what} | {charts.short(ours.rate)} | {charts.short(top.rate)} | {ours.rate / top.rate:.0%} "
+            f"| {micros[0]} | {micros[1]} | {ours.peak / MB:.0f} | {top.peak / MB:.0f} |"
+        )
+    return lines
+
+
+def draw(found):
+    """Write the charts of the page on speed."""
+    wide, by_batch, by_queries = [], {}, {}
+    for (task, sites, readings, batch, queries), systems in found.items():
+        if sites != 1_000 or readings != 1_000_000 or OURS not in systems or "numpy" not in systems:
+            continue
+        pair = systems[OURS].rate, _ceiling(systems).rate
+        if batch == WIDE and queries == QUERIES.get(task, 1):
+            wide.append((f"{task} {TASKS[task].what}"[:38], *pair))
+        if task == "W2" and batch:
+            by_batch[batch] = pair
+        if task == "W6" and batch == WIDE:
+            by_queries[queries] = pair
+    title = "Readings per second, 1,000 sites, batches of 65,536"
+    charts.write(CHARTS / "rates.svg", charts.paired_bars(title, "readings / s", wide))
+    for name, title, pairs in (
+        ("batches", "W2 by the length of batches, 1,000 sites", by_batch),
+        ("queries", "W6 by the number of standing queries, batches of 65,536", by_queries),
+    ):
+        if len(pairs) > 1:
+            points = [f"{size:,}" for size in sorted(pairs)]
+            lines = [(label, colour, [pairs[size][which] for size in sorted(pairs)])
+                     for which, (label, colour) in enumerate((("Moteloom", charts.OURS), ("ceiling", charts.CEILING)))]  # fmt: skip
+            charts.write(CHARTS / f"{name}.svg", charts.log_lines(title, "readings / s", points, lines))
 
 
 def main():
-    lines = tables(newest(record.kept("tasks"))) + [line for name in TITLES for line in figures(name)]
-    put(FIGURES, lines + network_table.lines())
+    found = newest(record.kept("tasks"))
+    put(SUMMARY, summary(found))
+    put(TABLES, tables(found) + [line for name in TITLES for line in figures(name)] + network_table.lines())
     put(WHERE, where_table.lines())
     put(epochs_table.PAGE, epochs_table.lines())
+    draw(found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of every size, for docs/benchmarks.md: how speed and memory go with sites, readings and the length of batches."""
+"""The tables of every size, for docs/benchmark-tables.md: speed and memory by sites, readings and length of batches."""
 
 from bench.run import BATCHES
 
@@ -20,8 +20,8 @@ def lines(measured, top_of, short):
     if not any(len(row) == len(BATCHES) for row in rows.values()):
         return []
     titles = (
-        "Every size: readings a second, and the share of the ceiling, by the length of batches:",
-        "Every size: peak memory, and how many times the ceiling's:",
+        "## Every size: readings per second and share of the ceiling, by length of batch",
+        "## Every size: peak memory, and times the ceiling's",
     )
     lengths = " | ".join(f"{batch:,}" if batch else "whole" for batch in BATCHES)
     found = []

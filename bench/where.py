@@ -18,17 +18,17 @@ from bench.tasks import TASKS, Case
 
 SHOWN = 12
 STAGES = {  # what is done -> the rooms of the source that do it
-    "taking in": ("basestation/execution/ingest", "basestation/progress", "acquisition"),
-    "who wants it": ("basestation/execution/streams/predicate_index",),
-    "which windows": ("basestation/execution/windowing", "basestation/execution/streams"),
+    "ingest": ("basestation/execution/ingest", "basestation/progress", "acquisition"),
+    "predicate index": ("basestation/execution/streams/predicate_index",),
+    "windows": ("basestation/execution/windowing", "basestation/execution/streams"),
     "slices": ("basestation/execution/slices", "basestation/execution/relational"),
     "aggregates": ("innet/aggregates",),
     "joins": ("basestation/execution/joins",),
     "expressions": ("basestation/algebra",),
     "columns": ("basestation/execution/columns",),
-    "answers": ("basestation/execution", "basestation/execution/output", "basestation/updates"),
+    "output": ("basestation/execution", "basestation/execution/output", "basestation/updates"),
 }
-REST = "the rest"
+REST = "other"
 DEEP = 5  # calls from a module of ours down into numpy
 
 

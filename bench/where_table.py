@@ -4,17 +4,26 @@ from bench import record
 from bench.tasks import TASKS
 from bench.where import REST, STAGES
 
+FORMER = {
+    "taking in": "ingest",
+    "who wants it": "predicate index",
+    "which windows": "windows",
+    "answers": "output",
+    "the rest": "other",
+}
+"""Names of stages in earlier runs."""
+
 
 def lines():
-    """Of the newest run; nothing where there is none."""
+    """The lines of the table, of the newest run."""
     rows = record.kept("where")
     rows = [row for row in rows if row["when"] == rows[-1]["when"]]
     if not rows:
-        return ["Nothing has been measured yet."]
+        return ["No run has been recorded yet."]
     stages = (*STAGES, REST)
     shares = {}
     for row in rows:
-        shares.setdefault(row["case"], {})[row["figure"]] = float(row["value"])
+        shares.setdefault(row["case"], {})[FORMER.get(row["figure"], row["figure"])] = float(row["value"])
     head = rows[-1]
     return [
         f"Commit {head['commit']}, {head['when'][:10]}, {head['machine']}, Python {head['python']}, numpy {head['numpy']}:",

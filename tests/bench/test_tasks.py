@@ -217,7 +217,7 @@ def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
     lines = "\n".join(report.tables(report.newest(kept)))
     assert "| 1 k | 250 … 1 k | 10 k | 0.100 | 1/2, missed |" in lines
     assert "Every size" not in lines
-    assert report.tables({}) == ["Nothing has been measured yet."]
+    assert report.tables({}) == ["No run has been recorded yet."]
 
 
 def test_every_size_has_a_line_where_all_lengths_of_batches_were_measured():
