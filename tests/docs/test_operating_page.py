@@ -1,0 +1,72 @@
+"""docs/operating.md is true: every command of it is run against the station that its first command starts."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, ROOT
+
+PAGE = (DOCS / "operating.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.removeprefix("$ ")
+    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("$ ")
+]
+
+
+@pytest.mark.promise("pages-are-true")
+@pytest.mark.timeout(300)
+def test_commands_of_the_page_work_in_their_order(tmp_path, need):
+    need("bash", "curl")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    start, serial, *rest = COMMANDS
+    assert start.startswith("moteloom run --simulate") and "--link /dev/ttyUSB0" in serial
+    with open(tmp_path / "log", "w") as log:
+        station = subprocess.Popen([*shlex.split(start), "--port", "0"], cwd=tmp_path, env=environment, stderr=log)
+    try:
+        url = tmp_path / "moteloom-data/url"
+        for _ in range(600):
+            if url.exists():
+                break
+            assert station.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        assert len(rest) >= 7
+        for command in rest:
+            command = command.replace("http://127.0.0.1:8137", url.read_text().strip())
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200
+            )
+            assert done.returncode == 0 and done.stdout, command + done.stderr
+            if " watch " in command:
+                lines = done.stdout.splitlines()
+                assert len(lines) == 2 and all(
+                    re.search(r"Z.*\[lab \d+ of 54\]  .*[\d.]+, \d+", line) for line in lines
+                )
+            if command.startswith("curl"):
+                assert '"code"' not in done.stdout, done.stdout
+    finally:
+        station.send_signal(signal.SIGINT)
+        assert station.wait(timeout=60) == 0, (tmp_path / "log").read_text()
+
+
+def test_every_message_of_the_table_is_one_of_the_program():
+    sources = "".join(
+        path.read_text()
+        for room in ("station", "client", "rest")
+        for path in (ROOT / "basestation" / room).glob("*.py")
+    )
+    rows = re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
+    assert len(rows) >= 5
+    for row in rows:
+        words = re.sub(r"station\.db is|:.*|…", "", row).strip()
+        assert words.split(" at")[0] in sources, row
