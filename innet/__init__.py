@@ -1,1 +1,1 @@
-"""What runs inside the network: routing, mote programs and the reports that motes make about their links."""
+"""The network: routing, placement, mote programs, partial aggregates and costs."""

@@ -56,21 +56,21 @@ class ProgramOutcomes:
 
 def run_batch(program: MoteProgram, columns: SampleColumns) -> ProgramOutcomes:
     """Run a program for every row. Motes whose programs have the same body can run together."""
-    lanes = _Lanes(program, columns)
+    state = _Run(program, columns)
     for at, opcode, operands in decode_instructions(program.code):
         if opcode.name in DECLARING:
             continue
-        lanes.land(at)
+        state.land(at)
         if opcode.name == "HALT":
             break
         if opcode.name == "SKIP":
-            lanes.skip(at + opcode.length + operands[0])
+            state.skip(at + opcode.length + operands[0])
         else:
-            lanes.step(opcode.name, operands)
-    return ProgramOutcomes(tuple(lanes.reading), lanes.sent, lanes.due, lanes.tables)
+            state.step(opcode.name, operands)
+    return ProgramOutcomes(tuple(state.reading), state.sent, state.due, state.tables)
 
 
-class _Lanes:
+class _Run:
     """The state of a run. `active` are the rows that reach the current instruction."""
 
     def __init__(self, program: MoteProgram, columns: SampleColumns) -> None:
@@ -80,12 +80,12 @@ class _Lanes:
         self.stack: list[ValueColumn] = []
         self.cells = [self.constant(None)] * CELLS
         self.reading = [self.constant(None)] * program.channels
-        self.sent, self.due = self.nobody(), self.nobody()
-        self.tables = {table.number: TableColumns(self.nobody(), self.nobody()) for table in program.tables}
+        self.sent, self.due = self.no_rows(), self.no_rows()
+        self.tables = {table.number: TableColumns(self.no_rows(), self.no_rows()) for table in program.tables}
         self.keys: list[ValueColumn] = []
         self.entered = 0
 
-    def nobody(self) -> Mask:
+    def no_rows(self) -> Mask:
         """Return a mask without rows."""
         return np.zeros(self.n, bool)
 
@@ -129,7 +129,7 @@ class _Lanes:
             self.stack.append(ValueColumn.of(values[channel].values, values[channel].valid & here))
 
     def _here(self, sampling: int) -> None:
-        here = self.columns.peers.get(sampling, (self.nobody(), ()))[0]
+        here = self.columns.peers.get(sampling, (self.no_rows(), ()))[0]
         self.stack.append(ValueColumn.truth(here))
 
     def _every(self, ticks: int) -> None:
