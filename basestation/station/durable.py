@@ -16,7 +16,7 @@ from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, JournalError, ResultChunk, Steps
 from basestation.station.service import Station
-from basestation.station.station_snapshot import restore_station, save_station
+from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 from gateway.transports import Transport
@@ -79,6 +79,7 @@ class DurableStation:
         self._held = HeldTransport()
         self._outside: dict[str, object] = {"transport": self._held, **outside}
         self._pending = Uncommitted()
+        self._background: BackgroundSnapshot | None = None
         self.failure: str | None = None  # why nothing can be committed now
         self.link_failure: str | None = None  # why the wire gives or takes nothing now; links send their frames again
         self.last_ms = now_ms  # of the last look or command; time never goes back
@@ -95,6 +96,7 @@ class DurableStation:
 
     def step(self, now_ms: int) -> bool:
         """Look once; whether everything is committed. Without a commit nothing more is taken from the wire."""
+        self._keep_background(now_ms)
         if not self._commit():
             return False
         try:
@@ -124,13 +126,39 @@ class DurableStation:
         return self._carry_out(Command("stop", now_ms, str(number)), None)
 
     def snapshot(self, now_ms: int) -> int:
-        """Keep the whole state, so that a start takes less; how many bytes it has. Entries that it covers may go."""
+        """Keep the whole state before anything else happens; how many bytes it has, 0 where nothing can be committed."""
+        self._drop_background()
         if not self._commit(closing=True):
             return 0
         body = save_station(self.station, self._outside)
-        self.journal.save_snapshot(now_ms, body)
+        self.journal.save_snapshot(self.journal.last, now_ms, body)
         self.snapshot_ms = now_ms
         return len(body)
+
+    def begin_snapshot(self, now_ms: int) -> None:
+        """Keep the whole state as it is now while the station goes on; a later step puts it into the journal."""
+        if self._background is None and self._commit(closing=True):
+            path = self.journal.path.with_name("snapshot.part")
+            lock = self.journal.lock_descriptor
+            self._background = BackgroundSnapshot(self.station, self._outside, path, self.journal.last, now_ms, lock)
+            self.snapshot_ms = now_ms
+
+    def _keep_background(self, now_ms: int) -> None:
+        if self._background is None:
+            return
+        try:
+            body = self._background.poll()
+            if body is None:
+                return
+            self.journal.save_snapshot(self._background.entry, self._background.at_ms, body)
+        except (SnapshotError, OSError, sqlite3.Error) as why:
+            self.note(now_ms, "snapshot fails", why=str(why))
+        self._background = None
+
+    def _drop_background(self) -> None:
+        if self._background is not None:
+            self._background.discard()
+            self._background = None
 
     def note(self, now_ms: int, kind: str, **details: object) -> None:
         """Record an event; it is committed with the next step."""

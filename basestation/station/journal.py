@@ -123,6 +123,11 @@ class Journal:
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self.last = self._number("SELECT max(number) FROM entries")
 
+    @property
+    def lock_descriptor(self) -> int:
+        """The descriptor that holds the data directory; a copy of the process closes it."""
+        return self._lock.fileno()
+
     def close(self) -> None:
         """Give the directory back."""
         self._reader.close()
@@ -154,10 +159,10 @@ class Journal:
         for number, kind, body in rows:
             yield number, Steps.decode(body) if kind == Steps.kind else Command.decode(kind, body)
 
-    def save_snapshot(self, at_ms: int, body: bytes, keep: int = 2) -> None:
-        """Keep the state behind the last entry. The oldest but `keep` go, and the entries before what is left."""
+    def save_snapshot(self, entry: int, at_ms: int, body: bytes, keep: int = 2) -> None:
+        """Keep the state behind an entry. The oldest snapshots but `keep` go, and the entries that the rest covers."""
         with self._db:
-            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (self.last, at_ms, body))
+            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (entry, at_ms, body))
             kept = self._db.execute("SELECT entry FROM snapshots ORDER BY entry DESC LIMIT ?", (keep,)).fetchall()
             oldest = kept[-1][0]
             self._db.execute("DELETE FROM snapshots WHERE entry < ?", (oldest,))

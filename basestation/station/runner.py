@@ -14,8 +14,8 @@ Found = TypeVar("Found")
 
 LOOKS_PER_TICK = 4
 """Looks in a tick, so that an answer does not wait for the next tick."""
-SNAPSHOT_MS = 600_000
-"""Between two snapshots: a start takes at most ten minutes of entries again."""
+SNAPSHOT_MS = 300_000
+"""Between two snapshots: a start takes at most five minutes of entries again."""
 COMMAND_SECONDS = 30.0
 """How long a command may wait for the look that carries it out."""
 LONGEST_WAIT_SECONDS = 0.5
@@ -116,7 +116,7 @@ class Runner:
         self.is_committing, self.is_linked = is_committing, self.durable.link_failure is None
         self.looked_ms = now_ms
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:
-            self.durable.snapshot(now_ms)
+            self.durable.begin_snapshot(now_ms)
             self.durable.journal.drop_results(KEPT_RESULTS)
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:

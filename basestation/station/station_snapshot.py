@@ -6,8 +6,10 @@ to the process, its transport, its archive and its listeners, is left out and at
 
 import hashlib
 import io
+import os
 import pickle
 import sys
+from pathlib import Path
 from typing import Any
 
 from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
@@ -71,3 +73,42 @@ def restore_station(data: bytes, outside: dict[str, object]) -> Station:
     if not isinstance(found, Station):
         raise SnapshotError("this is not the state of a station")
     return found
+
+
+class BackgroundSnapshot:
+    """A snapshot that a copy of the process writes, so that the station goes on meanwhile.
+
+    The copy shares the memory as it is now; it pickles the station into a file and ends without doing anything else.
+    It gives back `lock`, the descriptor of a file lock, so that the lock ends with the process that owns it.
+    """
+
+    def __init__(
+        self, station: Station, outside: dict[str, object], path: Path, entry: int, at_ms: int, lock: int
+    ) -> None:
+        self.entry, self.at_ms, self._path = entry, at_ms, path
+        self._process = os.fork()
+        if self._process == 0:
+            code = 1
+            try:
+                os.close(lock)
+                path.write_bytes(save_station(station, outside))
+                code = 0
+            finally:
+                os._exit(code)
+
+    def poll(self) -> bytes | None:
+        """The snapshot once it is written, None before. SnapshotError where the copy could not write it."""
+        process, status = os.waitpid(self._process, os.WNOHANG)
+        if process == 0:
+            return None
+        if status:
+            self._path.unlink(missing_ok=True)
+            raise SnapshotError(f"the snapshot could not be written: status {status}")
+        body = self._path.read_bytes()
+        self._path.unlink()
+        return body
+
+    def discard(self) -> None:
+        """Wait for the copy, and drop what it wrote."""
+        os.waitpid(self._process, 0)
+        self._path.unlink(missing_ok=True)

@@ -49,8 +49,10 @@ def test_restart_between_steps_leaves_results_to_the_byte(tmp_path, rng, counts)
             lived = min(left, rng.randrange(1, 30))
             network.live(lived)
             left -= lived
-            if rng.random() < 0.3:
-                network.durable.snapshot(network.now_ms)
+            if rng.random() < 0.5:
+                rng.choice([network.durable.snapshot, network.durable.begin_snapshot])(network.now_ms)
+                network.live(min(left, 2))
+                left -= min(left, 2)
             network.restart()
         for query in range(1, len(QUERIES) + 1):
             assert network.answers(query) == expected.answers(query)
@@ -141,6 +143,24 @@ def test_stopped_query_stays_stopped_and_keeps_its_results(tmp_path):
     network.live(30)
     assert network.durable.station.world.queries[number].state.name == "STOPPED"
     assert network.answers(number) == before != ""
+
+
+def test_background_snapshot_is_the_state_of_its_moment(tmp_path):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+    network.live(30)
+    network.durable.begin_snapshot(network.now_ms)
+    entry = network.journal.last
+    for _ in range(400):
+        network.live(1)
+        if [number for number, *_ in network.journal.snapshots()] == [entry, 0]:
+            break
+    before = network.answers(1)
+    network.restart()
+    assert network.durable.replayed < 4 * 400
+    network.live(20)
+    assert network.answers(1).startswith(before)
+    assert [path.name for path in tmp_path.glob("*.part")] == []
 
 
 def test_unreadable_snapshot_falls_back_to_the_one_before(tmp_path):

@@ -25,7 +25,7 @@ def test_entries_that_two_snapshots_cover_are_dropped(tmp_path):
     journal = Journal(tmp_path)
     for _ in range(4):
         journal.commit([LOOKS, LOOKS])
-        journal.save_snapshot(0, b"state")
+        journal.save_snapshot(journal.last, 0, b"state")
     assert [number for number, *_ in journal.snapshots()] == [8, 6]
     assert [number for number, _ in journal.entries(0)] == [7, 8]
     journal.close()
