@@ -17,17 +17,17 @@ def main():
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="every size besides, each once; takes two hours")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*TASKS, *SCRIPTS]))
-    told = parser.parse_args()
-    unknown = set(told.names) - {*TASKS, *SCRIPTS}
+    options = parser.parse_args()
+    unknown = set(options.names) - {*TASKS, *SCRIPTS}
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join([*TASKS, *SCRIPTS])}")
-    full = ["--full"] if told.full else []
-    tasks = [name for name in told.names if name in TASKS]
-    runs = [["bench.run", *full, *tasks]] if tasks or not told.names else []
+    full = ["--full"] if options.full else []
+    tasks = [name for name in options.names if name in TASKS]
+    runs = [["bench.run", *full, *tasks]] if tasks or not options.names else []
     runs += [
         [f"bench.{name}", *(full if sized else [])]
         for name, sized in SCRIPTS.items()
-        if name in told.names or not told.names
+        if name in options.names or not options.names
     ]
     for module, *arguments in runs:
         print(f"bench: {module} {' '.join(arguments)}".rstrip(), flush=True)

@@ -1,7 +1,7 @@
-"""What a hundred queries with equal windows need anyway: numpy, by hand, hands out the same answers to each of them.
+"""A lower bound for a hundred queries with equal windows: numpy by hand, with the same answers for each query.
 
-What is asked of all is computed once, and a query gets arrays of its own, unless it gets what another got, too. There is none
-for joins. Only `step` is timed.
+Common parts are computed once. A query gets arrays of its own, unless its answer is that of another. Joins have no such
+program. Only `step` is timed.
 """
 
 from dataclasses import replace
@@ -74,12 +74,12 @@ class Lists:
         groups = site if whole else site[passes]
         for query, columns in enumerate(lists, first):
             if query <= self._queries:
-                told = [(groups, None), *((of if whole else of[passes], None) for of in columns)]
-                yield Windows(windows.tick, bounds, told, query=query)
+                answered = [(groups, None), *((of if whole else of[passes], None) for of in columns)]
+                yield Windows(windows.tick, bounds, answered, query=query)
 
 
 class Filters:
-    """Of readings that nobody wants none is kept; a query's readings are looked up in those of the window."""
+    """Own filters: readings below all thresholds are dropped; a query selects among the readings of the window."""
 
     def __init__(self, queries):
         self._above = [60 + k / 10 for k in range(queries)]
@@ -103,8 +103,8 @@ class Filters:
             for query, above in enumerate(self._above, 1):
                 passes = values > above
                 found = ours[passes]
-                told = [(found, None), (values[passes], None)]
-                said.append(Windows(at, np.array([0, len(found)]), told, query=query))
+                answered = [(found, None), (values[passes], None)]
+                said.append(Windows(at, np.array([0, len(found)]), answered, query=query))
         behind = int(np.searchsorted(tick, (self._answered - REACH + 1) * MINUTE))
         self._kept = [column[behind:] for column in self._kept]
         return said

@@ -62,7 +62,7 @@ def main():
     frames = [Frame(FrameKind.READING, n % 60000, 1, n % 65536, payload) for n in range(FRAMES)]
     stream = b"".join(encode_stream(frame) for frame in frames)
     assert decode_stream(stream) == frames
-    # What a lossy network brings: one to eight readings in a frame, some null, some wide, some filtered.
+    # Frames of a lossy network: one to eight readings in a frame, some null, some wide, some filtered.
     payloads = [encode_readings(SAMPLING, 0, found) for found in MIXED_ROWS]
     mixed = [Frame(FrameKind.READING, n % 60000, 1, n % 65536, payloads[n % 4]) for n in range(FRAMES)]
     [partial] = encode_partials(SHAPE, PARTIALS)

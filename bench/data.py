@@ -35,7 +35,7 @@ class Stream:
 
 
 def batches(streams, size):
-    """What is delivered, in batches of `size` tuples over all streams: (parts, arrival of the last), one by one.
+    """Yield the deliveries, in batches of `size` tuples over all streams: (parts, arrival of the last), one by one.
 
     A part is a slice of a stream, without a copy; streams that have nothing in a batch are not in it.
     """

@@ -1,4 +1,4 @@
-"""What a change did: `python -m bench.diff` holds each case's newest run against the run before it.
+"""The effect of a change: `python -m bench.diff` compares the newest run of each case with the run before it.
 
 Rates that moved by less than the spread of both runs together are taken for equal, and not shown.
 """
@@ -32,7 +32,7 @@ def _peak(rows):
     return median(int(row["peak_bytes"]) for row in rows)
 
 
-def told(case, before, now, held, holds, agrees):
+def line_of(case, before, now, held, holds, agrees):
     """A line, or None where nothing moved."""
     task, system, sites, _, batch, queries = case
     what = f"{task} {system:<8} {sites:>5} sites, batch {batch if batch != '0' else 'whole':>6}, {queries:>5} queries"
@@ -49,7 +49,7 @@ def told(case, before, now, held, holds, agrees):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.parse_args()
-    lines = [line for change in changes(record.kept("tasks")) if (line := told(*change))]
+    lines = [line for change in changes(record.kept("tasks")) if (line := line_of(*change))]
     print("\n".join(sorted(lines)) or "bench-diff: no case moved by more than its spread between its last two runs")
     return 0
 

@@ -1,8 +1,8 @@
 """Memory over many windows and many distinct strings: it must stay flat. `python -m bench.flat`.
 
-A tuple a second, no two with the same string; a window of ten seconds, every ten seconds, groups by it. What nothing can
-reach any more is let go of now and then, in one go, so memory rises and falls all the time: at the end of each tenth it is
-looked at from one such time to the next, and the most in the second half is held against the most in the first.
+One tuple a second, each with another string. A window of ten seconds, every ten seconds, groups by it. The engine frees
+unreachable state from time to time, at once, so memory rises and falls. The peak of each tenth of the run is taken between
+two such times, and the greatest of the second half is compared with the greatest of the first.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SCHEMA = "trace: pushed (who:string, v:integer) late revise by 10 sec"
 QUERY = "SELECT who, COUNT(*) AS n, MAX(v) AS high FROM trace [FROM NOW-9 SEC TO NOW SLIDE 10 SEC] GROUP BY who"
 SLIDE, TICKS = 10, 1_000  # seconds from window to window, and from batch to batch
 TENTHS = 10
-FALLS, LOOKED = 70 * TICKS, 5 * TICKS  # what is let go of is so after 65,536 tuples at the latest; that often is looked
+FALLS, LOOKED = 70 * TICKS, 5 * TICKS  # state is freed after at most 65,536 tuples; how often memory is read
 WINDOWS = 1_000_000
 
 
@@ -54,9 +54,9 @@ def measured(windows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.one:
-        print(json.dumps(measured(told.one)))
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measured(options.one)))
         return
     found = record.child("bench.flat", "--one", str(WINDOWS))
     case = f"{WINDOWS} windows, {WINDOWS * SLIDE} distinct strings"

@@ -1,4 +1,4 @@
-"""What ISTREAM and window answers over joins cost a clock tick: state modules and differences, against whole products.
+"""The cost of a clock tick for ISTREAM and window answers over joins: state modules and differences, against whole products.
 
 Each case is run twice over the same tuples: by joining, and the former way, which joins the whole windows anew in every
 step and takes the difference of two products. Both must say the same. `python -m bench.joins` prints one line per case
@@ -51,7 +51,7 @@ def deliveries(tuples, keys, ticks):
 
 
 def run(query, warm, ticks, batches, plan):
-    """Seconds for the measured ticks, and what was said, as numbers that tell answers apart."""
+    """Return the seconds of the measured ticks, and the answers as numbers that identify them."""
     engine = Engine(SCHEMA)
     engine.add(1, bind_text(query, SCHEMA)[0])
     if plan is not None:
@@ -74,7 +74,7 @@ def _fingerprint(update):
         return [update.tick.tolist(), update.index.tolist(), [c.values.tolist() for c in update.rows.columns]]
     if not isinstance(update, WindowUpdates):
         return []
-    return [told for each in update for told in (each.tick, [int(c.values.sum()) for c in each.added.columns])]
+    return [part for each in update for part in (each.tick, [int(c.values.sum()) for c in each.added.columns])]
 
 
 def main():

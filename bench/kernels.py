@@ -1,4 +1,4 @@
-"""What compiled kernels would gain and weigh: `python -m bench.kernels`; the decision is docs/decisions/0140.
+"""Gain and size of compiled kernels: `python -m bench.kernels`; the decision is docs/decisions/0140.
 
 Three steps of the engine as it has them in numpy, and the same as one loop in numba or one expression in numexpr: at 65,536 rows,
 100 and one. The libraries are put into an environment of their own, as peers are.
@@ -28,7 +28,7 @@ MINUTES, SITES = 64, 1_024
 
 
 def columns(rows):
-    """What all kernels are given: rising minutes, sites, and two measured columns."""
+    """The input of all kernels: rising minutes, sites, and two measured columns."""
     chance = np.random.default_rng(140)
     minute = np.sort(chance.integers(0, MINUTES, rows))
     return minute, chance.integers(0, SITES, rows), chance.integers(0, 100, rows), chance.random(rows) * 40
@@ -100,7 +100,7 @@ def compiled():
 
 
 def by_expression():
-    """What numexpr can say of it: the condition only."""
+    """numexpr can express the condition only."""
     import numexpr
 
     numexpr.set_num_threads(1)

@@ -1,6 +1,6 @@
 """Measure one system at one case, in this process, which does nothing else: `python -m bench.measure '{…}'`.
 
-Told as JSON, it answers as JSON. Data are made and batches prepared outside the time taken; a run ends when all is
+The order and the result are JSON. Data are made and batches prepared outside the time taken; a run ends when all is
 taken or `limit` seconds have been spent in steps. `check` digests the answers, and its times are not to be used.
 """
 
@@ -23,7 +23,7 @@ MOST = 3.0
 
 @dataclass(frozen=True)
 class Order:
-    """What to measure. `batch` 0 is everything in one."""
+    """One measurement. `batch` 0 is everything in one batch."""
 
     system: str
     task: str

@@ -16,7 +16,7 @@ def peak():
 
 
 def held():
-    """What is held now; where the system does not tell, the most that ever was."""
+    """Return the bytes held now; where the system does not report them, the peak."""
     _give_back()
     return _line("VmRSS") if STATUS.exists() else peak()
 
@@ -31,7 +31,7 @@ def forget_peak():
 
 
 def _give_back():
-    """What was freed goes back to the system; else what is taken next may lie in what was left."""
+    """Return freed memory to the system; otherwise later allocations may reuse it unseen."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

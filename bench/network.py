@@ -6,7 +6,7 @@ The office of the examples, and random networks of 100 and, with --full, 1,000 m
 with a fifth of loss each. Each query is run three times: every reading that it needs is collected, what the planner chose runs
 on the motes, or everything that may; so are twenty that overlap, together, and nine aggregates with
 eleven selections. A message is one attempt to hand a frame over. The planner has counted
-in the readings of another hour, as a base station has that has collected before; guessing is told beside it. Predicted is the
+in the readings of another hour, as a base station has that has collected before; guessing is shown beside it. Predicted is the
 planner's cost model, measured the simulator's account.
 """
 
@@ -65,7 +65,7 @@ MIXED = [
     *(f"SELECT {columns} FROM lab" for columns in ("site, temp", "site, light", "site, temp, light")),
     *(f"SELECT site, temp, light FROM lab WHERE temp > {least}" for least in range(18, 26)),
 ]
-"""Aggregates first: each is worth a fold as long as nobody wants the readings."""
+"""Aggregates first: each is worth a fold as long as no query reads the readings."""
 CASES = {name: [text] for name, text in QUERIES.items()} | {"twenty queries": TWENTY, "twenty mixed": MIXED}
 SCHEMA = """
 lab: sensed (site:integer, temp:float {unit 'Cel', scale 2, sensor 'temperature'}, light:integer {sensor 'light'})
@@ -89,7 +89,7 @@ def random_network(motes, every):
 
 @dataclass(frozen=True)
 class Ran:
-    """What was placed, and what motes did that kept to it."""
+    """The plan, and the work of the motes that followed it."""
 
     placed: NetworkPlan
     found: Measurement
@@ -135,7 +135,7 @@ def ran(deployment, texts, moves, statistics, seed=1):
 
 
 def figures_of(deployment, texts, moves, statistics):
-    """On each kind of links; what the goals are about is told of all of them, the rest of the links as they are."""
+    """Measure on each kind of links; figures with goals are kept for all of them, the rest for the links as they are."""
     kept = []
     for links, ratio in LOSSES.items():
         there = deployment if ratio is None else replace(deployment, links=dict.fromkeys(deployment.links, ratio))
@@ -168,7 +168,7 @@ def main(full):
             for kind, moves in KINDS.items():
                 case = f"{deployment.name}, {name}, {kind}"
                 found = figures_of(deployment, texts, moves, statistics)
-                kept += [(case, *told) for told in found]
+                kept += [(case, *figure) for figure in found]
                 print(f"{case:<44}", *(f"{figure} {value:,}" for figure, value, _ in found), sep="  ", flush=True)
     record.keep_figures("network", "full" if full else "default", kept)
 

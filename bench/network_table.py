@@ -62,9 +62,9 @@ def _together(found):
         if query in TOGETHER:
             one, many = found[network, "collect"]["collected"], kinds["in the network"]
             times = {figure: many[figure] / one[figure] for figure in ("messages", "bytes", "energy")}
-            told = ", ".join(f"{value:.3g} times the {figure}" for figure, value in times.items())
+            shown = ", ".join(f"{value:.3g} times the {figure}" for figure, value in times.items())
             goal = f"{MOST_TIMES}" if max(times.values()) <= MOST_TIMES else f"{MOST_TIMES}, missed"
-            yield f"* {network}: {TOGETHER[query]} take {told} of one query that asks for all their columns, collected (goal: {goal})."
+            yield f"* {network}: {TOGETHER[query]} take {shown} of one query that asks for all their columns, collected (goal: {goal})."
 
 
 def _partials(found):

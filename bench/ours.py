@@ -45,7 +45,7 @@ def _batch(stream):
 
 
 def answers(updates):
-    """What the engine said, in the common form."""
+    """Return the engine's updates in the common form."""
     said = []
     for update in split_interleaved(updates):
         match update:

@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def conditions(size):
-    """What every row of a run begins with. `size` says how much was asked for: default, full, or what was chosen."""
+    """Return the first columns of every row of a run. `size` is how much was requested: default, full, or a choice."""
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -50,7 +50,7 @@ def keep_figures(name, size, figures):
 
 
 def child(module, *arguments):
-    """What a module says as JSON in a process of its own, which has no other memory than what it needs."""
+    """Run a module in a process of its own, with no other memory than it needs; return its JSON output."""
     done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"bench: {module} failed with {' '.join(arguments)}")

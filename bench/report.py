@@ -23,8 +23,8 @@ GOALS = {  # of single figures: file and figure, case if it matters -> at most
     ("flat", "held, in the second half to in the first"): 1.1, ("flat", "state, in the second half to in the first"): 1.1,
 }  # fmt: skip
 AT_LEAST = {("simulation", "swept to one by one"): 20}
-TOLD = ("times", "mote-epochs a second")
-"""Units of figures that are shown though they have no goal."""
+SHOWN = ("times", "mote-epochs a second")
+"""Units of figures that are shown without a goal."""
 TITLES = {
     "starting": "## Start-up\n\nEach command is a process of its own; texts are parsed in one process.",
     "sharing": "## A hundred queries over equal windows, compared with one",
@@ -69,10 +69,10 @@ def newest(rows):
 
 def tables(found):
     """The lines of the reference tables."""
-    told = {tuple(getattr(case, name) for name in CASE) for case in default_cases()}
+    shown = {tuple(getattr(case, name) for name in CASE) for case in default_cases()}
     every = {key: systems for key, systems in found.items() if OURS in systems and "numpy" in systems}
-    measured = {key: systems for key, systems in every.items() if key in told}
-    alone = {key: systems for key, systems in found.items() if key in told and OURS in systems and key not in every}
+    measured = {key: systems for key, systems in every.items() if key in shown}
+    alone = {key: systems for key, systems in found.items() if key in shown and OURS in systems and key not in every}
     rows = [row for systems in measured.values() for row in systems[OURS].rows]
     if not rows:
         return ["No run has been recorded yet."]
@@ -141,7 +141,7 @@ def figures(name):
         case, figure, value = row["case"], row["figure"], float(row["value"])
         goal = GOALS.get((name, figure), GOALS.get((name, figure, case)))
         least = AT_LEAST.get((name, figure))
-        if goal is not None or row["unit"] in TOLD:
+        if goal is not None or row["unit"] in SHOWN:
             against = "" if goal is None else _held(value <= goal, f"{goal}")
             against = against if least is None else _held(value >= least, f"at least {least}")
             lines.append(f"| {case} | {figure} | {_short(value)} {row['unit']} | {against} |")

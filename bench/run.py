@@ -28,7 +28,7 @@ STANDING = (10, 100, 1_000, 10_000)
 
 
 def default_cases():
-    """What `make bench` measures: every task at 65,536 and tuple by tuple, W2 in other batches, W6 by the number of queries."""
+    """Yield the cases of `make bench`: every task at 65,536 and tuple by tuple, W2 in other batches, W6 by the number of queries."""
     for task in TASKS:
         for sites in SITES:
             for queries in STANDING if task == "W6" and sites == 1_000 else (100,) if task == "W6" else (1,):
@@ -57,23 +57,23 @@ def main():
     parser.add_argument("--full", action="store_true", help="every size")
     parser.add_argument("--limit", type=float, help="seconds that a run may spend in steps")
     parser.add_argument("tasks", nargs="*", choices=[[], *TASKS], metavar="TASK")
-    told = parser.parse_args()
+    options = parser.parse_args()
     cases = [(case, REPETITIONS) for case in default_cases()]
-    cases += [(case, 1) for case in other_cases()] if told.full else []
-    size = ("full" if told.full else "default") + "".join(f" {task}" for task in told.tasks)
+    cases += [(case, 1) for case in other_cases()] if options.full else []
+    size = ("full" if options.full else "default") + "".join(f" {task}" for task in options.tasks)
     head = record.conditions(size)
     for case, repetitions in cases:
-        if told.tasks and case.task not in told.tasks:
+        if options.tasks and case.task not in options.tasks:
             continue
-        if told.limit:
-            case = replace(case, limit=told.limit)
+        if options.limit:
+            case = replace(case, limit=options.limit)
         rows = measured(case, repetitions)
         record.keep("tasks", [head | row for row in rows])
         print(_line(case, rows), flush=True)
-    tasks = [task for task in peers.TASKS if not told.tasks or task in told.tasks]
+    tasks = [task for task in peers.TASKS if not options.tasks or task in options.tasks]
     with tempfile.TemporaryDirectory() as folder:
         for peer in peers.PEERS:
-            for task, sites in product(tasks, SITES if told.full else SITES[1:]):
+            for task, sites in product(tasks, SITES if options.full else SITES[1:]):
                 try:
                     rows = list(peer_measure.rows_of(peer, task, sites, folder, PEER_REPETITIONS))
                 except peer_measure.LeftOut as why:
@@ -136,16 +136,16 @@ def _agree(one, other):
 
 
 def _line(case, rows):
-    told = []
+    parts = []
     for system in dict.fromkeys(row["system"] for row in rows):
         mine = [row for row in rows if row["system"] == system]
         rate = median(row["done"] / row["seconds"] for row in mine)
         peak = median(row["peak_bytes"] for row in mine) / 2**20
         wrong = " DIFFERS" if mine[0]["agrees"] < 0 else ""
-        told.append(f"{system} {rate:,.0f}/s {peak:,.1f} MB{wrong}")
+        parts.append(f"{system} {rate:,.0f}/s {peak:,.1f} MB{wrong}")
     queries = f", {case.queries} queries" if case.queries > 1 else ""
     what = f"{case.task} {case.sites} sites, batch {case.batch or 'whole'}{queries}"
-    return f"{what:<42}{'; '.join(told)}"
+    return f"{what:<42}{'; '.join(parts)}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a hundred queries with equal windows cost against one: state, time and memory. `python -m bench.sharing [--full]`."""
+"""The cost of a hundred queries with equal windows against one: state, time and memory. `python -m bench.sharing [--full]`."""
 
 import argparse
 import gc
@@ -104,11 +104,15 @@ def main():
     parser.add_argument("--full", action="store_true")
     for one in ("--one", "--hand"):
         parser.add_argument(one, help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.one or told.hand:
-        print(json.dumps(measured(*json.loads(told.one)) if told.one else measured_by_hand(*json.loads(told.hand))))
+    options = parser.parse_args()
+    if options.one or options.hand:
+        print(
+            json.dumps(
+                measured(*json.loads(options.one)) if options.one else measured_by_hand(*json.loads(options.hand))
+            )
+        )
         return
-    readings = 1_000_000 if told.full else 30_000
+    readings = 1_000_000 if options.full else 30_000
     figures = []
     for kind in KINDS:
         one, many = (fastest("--one", [kind, queries, readings]) for queries in (1, MANY))
@@ -127,7 +131,7 @@ def main():
             f"memory {many['peak'] / max(one['peak'], 1):7.2f} times",
             flush=True,
         )
-    record.keep_figures("sharing", "full" if told.full else "default", figures)
+    record.keep_figures("sharing", "full" if options.full else "default", figures)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def network(motes, loss):
     ratios = {}
     for mote, parent in parents.items():
         ratios[mote, parent] = ratios[parent, mote] = 1 - loss
-    # A level has its slots at the same time: nobody but parent and child hear each other here.
+    # A level has its slots at the same time: here only parent and child hear each other.
     attempt = Timing.of(KIND).attempt(21) / MS
     send, at = {}, 0
     for level in levels(parents):
@@ -88,8 +88,8 @@ def one_by_one(motes, epochs, loss):
     kernel, trace = Kernel(0), Trace(sink=lambda text: None)
     medium = RadioMedium(kernel, trace, Links(ratios, seed=1))
     Gateway(COORDINATOR, Timing.of(KIND), kernel, medium, trace)
-    for site, told in configs.items():
-        Mote(site, 1, kernel, medium, trace, SENSORS, kind=KIND).install(told)
+    for site, config in configs.items():
+        Mote(site, 1, kernel, medium, trace, SENSORS, kind=KIND).install(config)
     begun = time.perf_counter()
     for epoch in range(1, epochs + 1):
         kernel.run_until(epoch * EPOCH_S * 1_000 * MS - 1)

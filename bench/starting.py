@@ -1,7 +1,7 @@
 """How long it takes to start (`moteloom --help`, importing the engine), and to read texts. `python -m bench.starting`.
 
-Who installs a package has its bytecode from then on: so it is written before times are taken, to a folder of its own, whatever
-the environment says; what the very first start costs, which compiles, is told beside it.
+An installed package has its bytecode. So bytecode is written before times are taken, to a folder of its own, whatever the
+environment variables are. The very first start, which compiles, is shown beside it.
 """
 
 import os
@@ -67,8 +67,8 @@ def main():
         for figure, of in (("fastest", min), ("median", median), ("slowest", max)):
             figures.append((what, figure, round(of(times[what]), 4), "s"))
         against = "" if goal is None else f", goal {goal} s"
-        told = "   ".join(f"{figure} {value:.3f} s" for _, figure, value, _ in figures[-3:])
-        print(f"{what:<40}{told}{against}")
+        shown = "   ".join(f"{figure} {value:.3f} s" for _, figure, value, _ in figures[-3:])
+        print(f"{what:<40}{shown}{against}")
     record.keep_figures("starting", "default", figures)
 
 

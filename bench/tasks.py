@@ -100,7 +100,7 @@ def _one(text):
 
 
 def ranges_of(sites, streams, n):
-    """The ranges of W6, which the ceiling is told as numbers."""
+    """Return the ranges of W6, which the ceiling gets as numbers."""
     return data.ranges(streams["road"].columns["temp"], sites, n)
 
 

@@ -1,16 +1,16 @@
-"""The ceiling: for each task the fastest correct program that anybody has written by hand, one file each in numpy.
+"""The ceiling: for each task the fastest correct program written by hand, one file each in numpy.
 
-Where files in Polars and DuckDB stand beside it, the fastest of them is the ceiling of a case.
+Where there are files in Polars and DuckDB as well, the fastest of them is the ceiling of a case.
 
-What every file owes, as our engine does: each batch moves the watermark to the arrival of its last tuple, and what is
-due then is handed out before the next batch is taken; integers are int64, floats float64, texts str; sums of doubles
-are exact and rounded once; tuples of streams have their tick and index, windows their tick; state that no later window
-reaches is let go of. What a file may use: the query, which it was written for, that ticks rise from tuple to tuple
-(not in W8), and that no tuple lies on the edge of a window. It knows nothing else of the data: not how many sites there
-are, nor when they report. Some files are faster where the data have a usual form; they look, and are right elsewhere.
+Obligations of every file, the same as the engine's: each batch moves the watermark to the arrival of its last tuple, and
+due answers are handed out before the next batch. Integers are int64, floats float64, texts str. Sums of doubles are
+exact and rounded once. Tuples of streams have tick and index, windows their tick. State that no later window reaches is
+freed. A file may assume its query, rising ticks (not in W8), and no tuple on the edge of a window. It may not assume the
+number of sites or the times of their reports. Some files are faster where the data have a usual form; they check, and
+are right elsewhere.
 
-A class `Ceiling` is made with (case, streams), `prepare` gives a batch the form in which it is taken, untimed, and
-`step` answers it. A faster one that is handed in replaces what is here.
+A class `Ceiling` is made with (case, streams). `prepare` gives a batch the form in which it is processed, untimed, and
+`step` answers it. A faster program replaces the present one.
 """
 
 from importlib import import_module

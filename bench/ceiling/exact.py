@@ -52,7 +52,7 @@ def means(high, low, counts):
 
 
 def _lost(a, b, total):
-    """What is missing from the sum of a and b (Knuth, 1969)."""
+    """Return the rounding error of the sum of a and b (Knuth, 1969)."""
     of_b = total - a
     return (a - (total - of_b)) + (b - of_b)
 

@@ -25,7 +25,7 @@ class Ceiling:
         self._waiting = []
         self._answered = -1  # the number of the last window that was answered
         self._before = np.zeros(0, np.int64)
-        self._told = 0
+        self._emitted = 0
 
     def prepare(self, parts, last):
         road = parts["road"]
@@ -87,7 +87,7 @@ class Ceiling:
             keep = np.ones(len(tick), bool)
             keep[drop] = False
             new = new[keep[new]]
-        index = self._told + 1 + np.arange(len(new))
-        self._told += len(new)
+        index = self._emitted + 1 + np.arange(len(new))
+        self._emitted += len(new)
         ticks = (window[new] + (first + 1)) * FIVE
         return [Tuples(ticks, index, [(site[new], None), (self._names[named[new]], None)])]

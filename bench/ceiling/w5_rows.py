@@ -18,7 +18,7 @@ class Ceiling:
         self._keys = np.full((BLOCKS, SLIDE), _OUT)
         self._waiting = []
         self._waits = 0
-        self._told = 0
+        self._emitted = 0
 
     def prepare(self, parts, last):
         road = parts["road"]
@@ -59,7 +59,7 @@ class Ceiling:
         rows = np.flatnonzero(new.ravel())
         if not len(rows):
             return []
-        index = self._told + 1 + np.arange(len(rows))
-        self._told += len(rows)
+        index = self._emitted + 1 + np.arange(len(rows))
+        self._emitted += len(rows)
         ticks = tick[rows // SLIDE * SLIDE + (SLIDE - 1)]
         return [Tuples(ticks, index, [(site[rows], None), (temp[rows], None)])]

@@ -62,7 +62,7 @@ class Ceiling:
         return Windows((np.arange(windows) + first + 1) * MINUTE, bounds, [(site, None), *values])
 
     def _taken(self, name, first, minute):
-        """Tick, site and value of the tuples that the windows behind `first` up to `minute` hold; older ones are let go of."""
+        """Tick, site and value of the tuples that the windows behind `first` up to `minute` hold; older ones are dropped."""
         if not self._waiting[name]:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         if len(self._waiting[name]) > 1:

@@ -1,7 +1,7 @@
 """W8 by hand: W2, and for what comes late or replaces something, versions of readings: a group is looked up as it was.
 
 Within a batch the amendments are numbered. A version of a reading is there from one amendment to another, so the rows of
-all windows before and after all amendments are made together. What is amended is of a minute that is over.
+all windows before and after all amendments are made together. An amendment concerns a minute that is over.
 """
 
 import numpy as np
@@ -85,7 +85,7 @@ class Ceiling:
         return Versions(readings, born, target, value[again], number[again], len(self._plain.codes))
 
     def _revised(self, versions, which, window, code, number):
-        """What each amendment changes in each window that was answered before it."""
+        """Return the changes by each amendment in each window that was answered before it."""
         if not len(which):
             return []
         then = number[which]

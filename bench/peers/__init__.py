@@ -1,6 +1,6 @@
 """Peers: systems that a user would pick instead, each in an environment of its own made by `make bench-peers`.
 
-What is measured is generous to them: the time to start is taken out by running two sizes and dividing the difference;
+The measurement is generous to them: the time to start is taken out by running two sizes and dividing the difference;
 their answers go nowhere, or are only counted; they drop what is late, owe no revisions, no indexes and no exact sums,
 and hand out a window when they like. Of W3 and W4 they cannot say all that is asked.
 """

@@ -1,4 +1,4 @@
-"""Make the environments of the peers: `python -m bench.peers.make`; one that cannot be had is told in a line and left out."""
+"""Make the environments of the peers: `python -m bench.peers.make`; one that is not available is reported and left out."""
 
 import shutil
 import subprocess

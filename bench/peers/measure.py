@@ -50,11 +50,11 @@ def run(peer, task, sites, readings, folder, out="-"):
     java = ROOT / ".venv" / "java"  # the one that `make setup` puts there where the system has none
     environment = os.environ | ({"JAVA_HOME": str(java)} if java.exists() else {})
     log = Path(folder) / f"{peer.name}.log"
-    with log.open("w+") as told:
-        process = subprocess.Popen(map(str, command), stdout=told, stderr=subprocess.STDOUT, env=environment)
+    with log.open("w+") as output:
+        process = subprocess.Popen(map(str, command), stdout=output, stderr=subprocess.STDOUT, env=environment)
         peak = _wait(process)
-        told.seek(0)
-        lines = told.read().strip().splitlines()
+        output.seek(0)
+        lines = output.read().strip().splitlines()
     if process.returncode:
         raise LeftOut(lines[-1] if lines else "it failed")
     return json.loads(lines[-1][lines[-1].index('{"seconds"') :])["seconds"], peak
@@ -98,7 +98,7 @@ def agrees(peer, task, sites, folder):
 
 
 def _said(out, task):
-    """What a peer wrote, in as many files as it liked, as rows in order."""
+    """Return the output files of a peer as rows in order."""
     files = (
         [out] if out.is_file() else sorted(file for file in out.rglob("*") if file.is_file() and file.suffix != ".crc")
     )
@@ -153,7 +153,7 @@ def rows_of(peer, task, sites, folder, repetitions):
 
 
 def line(rows):
-    """What is printed of one peer at one task."""
+    """Return the line to print for one peer at one task."""
     rate = median(row["done"] / row["seconds"] for row in rows)
     note = "  DIFFERS" if rows[0]["agrees"] < 0 else ""
     return f"{rows[0]['task']} {rows[0]['sites']:>5} sites, {rows[0]['system']:<24}{rate:>13,.0f}/s{note}"

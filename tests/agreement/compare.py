@@ -4,7 +4,7 @@
     assert outcome.verdict == "agree", outcome.report
 
 Both are driven through every clock tick, so that the clock ticks of updates can be compared; then the engine once more
-through those alone in which something is delivered, as a replay does it, which must not change what is said.
+through those alone in which something is delivered, as a replay does it, which must not change the answers.
 """
 
 import signal
@@ -43,7 +43,7 @@ class Outcome:
 
 @dataclass
 class Told:
-    """What a replay said, each list of updates with its clock tick."""
+    """Return the updates of a replay, each list with its clock tick."""
 
     result: Result
     clocks: dict  # query -> the clock tick of each window, tuple and mark that it said
@@ -56,7 +56,7 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
     catalog = read_catalog(schema)
     statements = read_statements(texts, catalog)
     recording = read_recording(catalog, inputs, statements)
-    if recording.catalog is not catalog:  # `at sites all` are those that were heard of
+    if recording.catalog is not catalog:  # `at sites all` are the known motes
         statements = read_statements(texts, recording.catalog)
     replay = Replay(recording, statements, until, every_tick)
     result = Result(replay.queries)

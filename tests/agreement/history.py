@@ -1,4 +1,4 @@
-"""Histories: everything that was said of one query, in a shape in which two ways of finding it can be compared.
+"""Histories: all updates of one query, in a shape in which two ways of finding it can be compared.
 
 Rows of a window are a bag; of a stream, each index has its own history. Values keep their types (1 is not 1.0) and
 -0.0 is 0.0. Clock ticks are there where both sides ended every one of them.
@@ -12,7 +12,7 @@ from basestation.errors import CATALOGUE
 
 @dataclass
 class History:
-    """Each a list of what was said, in order, by what it was said of."""
+    """Each is a list of updates in order, by the window, tuple or mark that they are about."""
 
     windows: dict = field(default_factory=dict)  # (tick, n, t) -> [(clock, revision, coverage, removed, added)]
     tuples: dict = field(default_factory=dict)  # index -> [(clock, tick, weight, row)]
@@ -65,7 +65,7 @@ def _at(update, clocks):
 
 
 def of_replay(result, clocks_of, query, clocks=True):
-    """The history of a query in a Result; `clocks_of` says at which clock tick each window, tuple and mark was said."""
+    """The history of a query in a Result; `clocks_of` says the clock tick of each window, tuple and mark."""
     found, ended = History(), result.errors.get(query)
     if ended is not None:
         found.error = (

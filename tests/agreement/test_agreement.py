@@ -31,7 +31,7 @@ def test_engine_and_oracle_agree_on_generated_cases(shard, rng, tally):
 @pytest.mark.promise("oracle")
 @pytest.mark.parametrize("maker", PAST)
 @pytest.mark.parametrize("shard", range(count_of(1, 20)))
-def test_engine_and_oracle_agree_on_queries_about_the_past_and_in_a_hurry(shard, maker, rng, tally):
+def test_engine_and_oracle_agree_on_history_and_deliver_within(shard, maker, rng, tally):
     reports = []
     verdicts, _, _ = hunt(rng.randrange(2**32), count_of(20, SHARD), stop=1, say=reports.append, make=MAKERS[maker])
     tally(f"generated cases, {maker}", verdicts)
@@ -61,7 +61,7 @@ ROWS = [{"_tick": 0, "_arrival": 2, "n": 0}, {"_tick": 0, "_arrival": 3, "n": 2}
 )
 @pytest.mark.parametrize("since", [0, 1])
 @pytest.mark.parametrize("clock", [2, 3, 4])
-def test_they_agree_on_what_is_corrected_around_the_clock_tick_in_which_a_query_is_asked(query, since, clock):
+def test_they_agree_on_corrections_around_the_start_of_a_query(query, since, clock):
     queries = [(f"{query} SINCE {since}", 3), ("REVISE hits SET n = 3 WHERE n = 0", clock)]
     outcome = agree("hits: pushed (n:integer) wait 2 sec", {"hits": ROWS}, queries, until=8)
     assert outcome.verdict == "agree", outcome.report

@@ -1,4 +1,4 @@
-"""What goes into an archive comes out again, from memory and from files; files are whole or not there."""
+"""Readings round-trip through the memory archive and the Parquet archive; files are complete or absent."""
 
 import datetime
 import subprocess
@@ -115,7 +115,7 @@ def test_files_by_extent_and_day_continue_after_restart(tmp_path):
 
 @pytest.mark.promise("end-to-end")
 def test_unfinished_file_is_not_in_archive(tmp_path, monkeypatch):
-    """Power fails before the rename: what lies aside is seen by nobody, and the next append is not in its way."""
+    """Power fails before the rename: the staged file is not read, and does not block the next append."""
     archive = ParquetArchive(tmp_path, 1000)
 
     def cut(*_):

@@ -1,4 +1,4 @@
-"""Java is looked for before Spark fails without it, and what is missing is said with its remedy."""
+"""A missing Java is reported with its remedy before Spark fails."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What is measured of networks is what was run, and its tables say when a goal is missed."""
+"""Network measurements report the runs made, and their tables show missed goals."""
 
 import pytest
 
@@ -15,9 +15,9 @@ def small():
 
 
 @pytest.mark.promise("sampled-once")
-def test_what_is_collected_and_what_is_folded(small):
+def test_folding_in_the_network_saves_messages_and_energy(small):
     collected = network.ran(small, MEAN, PushdownPolicy.NOTHING, GUESS)
-    folded = network.ran(small, MEAN, PushdownPolicy.EVERYTHING, CountedStatistics.of(collected.found.made))
+    folded = network.ran(small, MEAN, PushdownPolicy.EVERYTHING, CountedStatistics.of(collected.found.sampled))
     assert folded.messages < collected.messages and folded.frames_a_slice() == 1
     assert collected.frames_a_slice() is None
     assert folded.off() < 0.1 and collected.off() < 0.1
@@ -25,7 +25,7 @@ def test_what_is_collected_and_what_is_folded(small):
 
 
 def rows(**changed):
-    """Those of one query, and of the twenty."""
+    """Return the rows of one query, and of the twenty."""
     figures = {"messages": 100, "bytes": 1_000, "energy": 2, "worst lifetime": 300, "readings heard of": 1}
     figures |= {f"{kind} off at most, {links}": 0.05 for kind in ("prediction", "guess") for links in network.LOSSES}
     figures |= {f"frames a hop and slice, {links}": 1 for links in network.LOSSES} | changed
@@ -35,7 +35,7 @@ def rows(**changed):
     ]  # fmt: skip
 
 
-def test_tables_say_what_was_found():
+def test_tables_show_the_measured_figures():
     told = network_table.lines(rows())
     assert "| office | collect | 100 → 100 | 1,000 → 1,000 | 2.0 → 2.0 | 300 → 300 |" in told
     assert "| office | collect | 5.0% | 10% | 5.0% | 20% | 5.0% | 5.0% | 5.0% | 5.0% |" in told
@@ -47,11 +47,11 @@ def test_tables_say_what_was_found():
     "changed", [{"prediction off at most, no loss": 0.11}, {"prediction off at most, a fifth lost": 0.3},
                 {"frames a hop and slice, a fifth lost": 1.01}],
 )  # fmt: skip
-def test_tables_say_what_misses_its_goal(changed):
+def test_tables_show_missed_goals(changed):
     assert sum("missed" in line for line in network_table.lines(rows(**changed))) == 2
 
 
-def test_twenty_queries_that_cost_more_than_one_for_all_miss_their_goal():
+def test_twenty_queries_dearer_than_one_for_all_miss_the_goal():
     dear = [
         row | {"value": "121"} if "twenty" in row["case"] and row["figure"] == "messages" else row for row in rows()
     ]

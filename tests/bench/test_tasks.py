@@ -1,4 +1,4 @@
-"""The ceilings and the engine say the same on small data, however it is cut; what the harness reports is what it ran."""
+"""Ceilings and engine agree on small data in batches of any size; the harness reports the runs it made."""
 
 import csv
 from dataclasses import replace
@@ -20,7 +20,7 @@ SIZES = ((4, 600, 7), (4, 600, 600), (30, 2_000, 1_000), (10, 200, 1))
 
 
 def digests(case):
-    """What each system has said after every batch."""
+    """Yield the digests of all systems after every batch."""
     streams = case.streams()
     systems = ((Ours(case, streams), answers), (ceiling.system("numpy", case.task.name)(case, streams), list))
     sums = [Digest() for _ in systems]
@@ -33,22 +33,22 @@ def digests(case):
 @pytest.mark.promise("speed")
 @pytest.mark.parametrize("task", ceiling.FILES)
 @pytest.mark.parametrize(("sites", "readings", "batch"), SIZES)
-def test_the_engine_and_the_ceiling_hand_out_the_same_after_every_batch(task, sites, readings, batch):
-    said = list(digests(Case(TASKS[task], sites, readings, batch, queries=8)))
-    assert all(ours == theirs for ours, theirs in said)
-    assert int(said[-1][0].split(":")[0]) > readings // 50, "hardly anything was said"
+def test_engine_and_ceiling_agree_after_every_batch(task, sites, readings, batch):
+    found = list(digests(Case(TASKS[task], sites, readings, batch, queries=8)))
+    assert all(ours == theirs for ours, theirs in found)
+    assert int(found[-1][0].split(":")[0]) > readings // 50, "too few answers"
 
 
 @pytest.mark.promise("speed")
 @pytest.mark.parametrize("task", ceiling.FILES)
-def test_how_data_are_cut_is_not_seen_in_the_answer(task):
+def test_batch_size_does_not_change_the_answer(task):
     sums = [list(digests(Case(TASKS[task], 5, 600, batch, queries=8)))[-1] for batch in (11, 600, 5_000)]
     assert len(set(sums)) == 1
 
 
 @pytest.mark.promise("speed")
 @pytest.mark.parametrize("task", ceiling.OTHERS)
-def test_polars_and_duckdb_hand_out_what_numpy_does(task):
+def test_polars_and_duckdb_ceilings_agree_with_numpy(task):
     case = Case(TASKS[task], 20, 3_000, 250)
     streams = case.streams()
     systems = [ceiling.system(name, task)(case, streams) for name in ceiling.by_hand(task)]
@@ -60,7 +60,7 @@ def test_polars_and_duckdb_hand_out_what_numpy_does(task):
 
 
 @pytest.mark.parametrize("task", ["W1", "W2", "W4"])
-def test_the_sensed_form_says_as_much_as_the_pushed_one(task):
+def test_sensed_form_gives_as_many_answers_as_pushed_form(task):
     rows = []
     for name in (task, f"{task}s"):
         case = Case(TASKS[name], 6, 900, 50)
@@ -74,8 +74,8 @@ def test_the_sensed_form_says_as_much_as_the_pushed_one(task):
 
 
 @pytest.mark.parametrize("task", ["W2", "W3", "W7"])
-def test_sites_that_report_twice_a_minute_or_not_at_all(task):
-    """The shorter ways of the ceilings are not taken then."""
+def test_ceilings_handle_sites_with_two_or_no_reports_a_minute(task):
+    """The fast paths of the ceilings do not apply to such data."""
     case = Case(TASKS[task], 6, 600, 50)
     streams = {name: uneven(stream) for name, stream in case.streams().items()}
     ours, theirs = Ours(case, streams), ceiling.system("numpy", task)(case, streams)
@@ -99,20 +99,20 @@ def uneven(stream):
 
 
 @given(st.lists(st.floats(-1e5, 1e5).filter(lambda v: v == 0 or abs(v) > 1e-5), min_size=1, max_size=60))
-def test_means_by_hand_are_rounded_once(values):
+def test_means_of_the_ceiling_are_rounded_once(values):
     words = [word.sum(keepdims=True) for word in split(np.array(values))]
     mean = means(*words, np.array([len(values)]))[0]
     assert mean == float(sum(map(Fraction, values)) / len(values))
 
 
-def test_means_that_lie_between_two_doubles_go_to_the_even_one():
+def test_mean_between_two_doubles_rounds_to_even():
     ties = [1.0 + 2.0**-52, 1.0], [1.0 + 2.0**-52, 1.0 + 2.0**-51], [3.0, 3.0 + 2.0**-51]
     for values in ties:
         words = [word.sum(keepdims=True) for word in split(np.array(values))]
         assert means(*words, np.array([2]))[0] == float(sum(map(Fraction, values)) / 2)
 
 
-def test_what_two_words_cannot_hold_is_refused():
+def test_value_beyond_two_words_is_refused():
     for value in (1e-30, 1e30):
         with pytest.raises(ValueError):
             split(np.array([value]))
@@ -125,7 +125,7 @@ def digest(*given):
 
 
 @pytest.mark.promise("speed")
-def test_a_digest_tells_answers_apart_and_not_the_order_of_a_bag():
+def test_digest_depends_on_answers_not_on_row_order():
     tick, index = np.array([1, 1, 2]), np.array([1, 2, 3])
     values = np.array([1.0, 2.0, 3.0])
     said = digest(Tuples(tick, index, [(values, None)]))
@@ -145,7 +145,7 @@ def test_a_digest_tells_answers_apart_and_not_the_order_of_a_bag():
     assert digest(empty) != digest() != digest(Windows(np.array([6]), np.array([0, 0]), [(values[:0], None)]))
 
 
-def test_late_and_replaced_tuples_are_delivered_as_they_should():
+def test_late_and_replaced_tuples_arrive_at_their_ticks():
     road = data.amended_road(10, 4_000)
     assert (np.diff(road.arrival) > 0).all(), "one tuple in one tick"
     late = (road.replaces == 0) & (road.tick < road.arrival)
@@ -160,7 +160,7 @@ def test_late_and_replaced_tuples_are_delivered_as_they_should():
     assert (road.columns["site"][named] == road.columns["site"][again]).all()
 
 
-def test_a_measurement_tells_what_it_did():
+def test_measurement_reports_its_readings_and_times():
     found = measured(Order("numpy", "W2", 4, 2_000, 100, check=True))
     assert found["done"] == 2_000 and found["seconds"] > 0 and found["median_us"] <= found["p99_us"]
     assert list(found["marks"]) == [100, 200, 400, 800, 1_600, 2_000]
@@ -169,7 +169,7 @@ def test_a_measurement_tells_what_it_did():
     assert stopped["done"] < 100_000 and stopped["marks"] == {}
 
 
-def test_systems_differ_if_they_do_anywhere():
+def test_systems_that_differ_after_any_batch_do_not_agree():
     assert run._agree({"marks": {"1": "a", "2": "b"}}, {"marks": {"1": "a", "4": "c"}}) == 1
     assert run._agree({"marks": {"1": "a", "2": "b"}}, {"marks": {"1": "a", "2": "c"}}) == -1
 
@@ -185,7 +185,7 @@ def rows(when, seconds, peak=1 << 20, agrees=1_000, system="ours", batch=65_536)
 
 
 @pytest.mark.promise("speed")
-def test_results_are_kept_under_one_header(tmp_path, monkeypatch):
+def test_results_of_several_runs_have_one_header(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RESULTS", tmp_path)
     record.keep("some", list(rows("t1", [1.0, 2.0])))
     record.keep("some", list(rows("t2", [3.0])))
@@ -198,21 +198,21 @@ def test_results_are_kept_under_one_header(tmp_path, monkeypatch):
 
 
 @pytest.mark.promise("speed")
-def test_the_difference_of_two_runs_is_told_where_it_is_larger_than_their_spread():
+def test_diff_shows_changes_larger_than_the_spread():
     before = list(rows("t1", [1.0, 1.2, 1.1]))
     lines = {
-        "equal": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [1.15, 1.3, 1.0])))],
-        "faster": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [0.5, 0.6, 0.55])))],
-        "heavier": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [1.0, 1.2, 1.1], peak=9 << 20)))],
-        "wrong": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [1.0, 1.2, 1.1], agrees=-1)))],
-        "one run": [diff.told(*c) for c in diff.changes(before)],
+        "equal": [diff.line_of(*c) for c in diff.changes(before + list(rows("t2", [1.15, 1.3, 1.0])))],
+        "faster": [diff.line_of(*c) for c in diff.changes(before + list(rows("t2", [0.5, 0.6, 0.55])))],
+        "heavier": [diff.line_of(*c) for c in diff.changes(before + list(rows("t2", [1.0, 1.2, 1.1], peak=9 << 20)))],
+        "wrong": [diff.line_of(*c) for c in diff.changes(before + list(rows("t2", [1.0, 1.2, 1.1], agrees=-1)))],
+        "one run": [diff.line_of(*c) for c in diff.changes(before)],
     }
     assert lines["equal"] == [None] and lines["one run"] == []
     assert "( 2.00 times)" in lines["faster"][0] and "1 → 9 MB" in lines["heavier"][0]
     assert lines["wrong"][0].endswith("THE ANSWER DIFFERS")
 
 
-def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
+def test_page_shows_newest_run_and_missed_goals():
     kept = [*rows("t1", [9.0]), *rows("t2", [1.0, 1.0, 4.0]), *rows("t2", [0.1], system="numpy")]
     lines = "\n".join(report.tables(report.newest(kept)))
     assert "| 1 k | 250 … 1 k | 10 k | 0.100 | 1/2, missed |" in lines
@@ -220,7 +220,7 @@ def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
     assert report.tables({}) == ["No run has been recorded yet."]
 
 
-def test_every_size_has_a_line_where_all_lengths_of_batches_were_measured():
+def test_size_table_has_a_line_for_each_complete_size():
     kept = [
         row
         for place, batch in enumerate(run.BATCHES, 1)
@@ -235,7 +235,7 @@ def test_every_size_has_a_line_where_all_lengths_of_batches_were_measured():
     assert sum("1/2, missed" in line for line in lines) == 1  # the other lengths have no goal, and no line of their own
 
 
-def test_full_measures_each_size_once():
+def test_full_run_measures_each_size_once():
     cases = [*run.default_cases(), *run.other_cases()]
     assert len(set(cases)) == len(cases)
     wide = {(case.task, case.sites, case.readings, case.batch, case.queries) for case in cases}
@@ -244,13 +244,13 @@ def test_full_measures_each_size_once():
 
 
 @pytest.mark.parametrize("kind", sharing.KINDS)
-def test_what_a_hundred_queries_cost_is_measured_for_each_way_to_be_alike(kind):
+def test_sharing_is_measured_for_each_kind_of_equality(kind):
     found = sharing.measured(kind, 2, 3_000)
     assert found["state"] > 1_000 and found["seconds"] > 0
 
 
 @pytest.mark.parametrize("kind", by_hand.BY_HAND)
-def test_what_is_written_by_hand_answers_a_hundred_queries_as_the_engine_does(kind):
+def test_hand_written_program_answers_queries_like_the_engine(kind):
     name, texts = sharing.KINDS[kind]
     case, queries = Case(TASKS[name], 50, 3_000, 130), 12
     ours = Ours(replace(case, task=replace(case.task, queries=lambda *_: texts(queries))), case.streams())
@@ -263,13 +263,13 @@ def test_what_is_written_by_hand_answers_a_hundred_queries_as_the_engine_does(ki
     assert mine.rows > 100
 
 
-def test_memory_over_time_is_measured_ten_times():
+def test_flat_memory_is_measured_in_ten_parts():
     found = flat.measured(1_000)
     assert [answered for answered, _, _ in found] == list(range(100, 1_001, 100))
     assert all(held > state > 0 for _, held, state in found)
 
 
-def test_all_the_time_in_steps_belongs_to_some_module():
+def test_all_step_time_is_attributed_to_modules():
     stats = where.profiled(Case(TASKS["W2"], 4, 2_000, 100))
     seconds = where.by_module(stats)
     assert sum(seconds.values()) == pytest.approx(stats.total_tt, rel=1e-6)

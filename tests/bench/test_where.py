@@ -1,4 +1,4 @@
-"""Where the time goes is told by rooms of the source: each is in one stage, and all that is spent is told."""
+"""Time is attributed to rooms of the source: each room is in one stage, and no time is missing."""
 
 import pytest
 

@@ -61,7 +61,7 @@ def test_a_wrong_schema_is_refused(text, codes, line):
 
 
 def assert_refused_with(codes, refused):
-    """The error is told, and what follows from it may be told as well."""
+    """The error is reported; errors that follow from it may be reported as well."""
     assert set(codes) <= {d.code for d in refused.diagnostics}
 
 

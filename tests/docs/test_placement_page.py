@@ -44,7 +44,7 @@ def decisions_of(*queries):
 
 
 def program_of(*queries):
-    """What site 2 runs for all of them, everything that may move being moved."""
+    """Return what site 2 runs for all of them when every movable operator is pushed down."""
     catalog, found = splits_of(*queries)
     operators = list(dict.fromkeys(operator for each in found for operator in each.inside))
     extent = catalog.find("hall")

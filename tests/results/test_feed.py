@@ -57,7 +57,7 @@ def test_each_tuple_has_own_number():
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=6), st.integers(1, 5), st.integers(1, 8))
 def test_pages_of_any_size_join_to_whole_feed(published, size, limit):
-    """Each number stands for one thing; 0 is a window, others so many tuples. What is kept are the newest `limit`."""
+    """Each number stands for one update: 0 for a window, others for so many tuples. The feed keeps the newest `limit`."""
     feed, wanted = opened(limit), []
     for pieces in published:
         new = []
@@ -90,7 +90,7 @@ def test_pages_of_any_size_join_to_whole_feed(published, size, limit):
 @pytest.mark.promise("resume")
 @given(st.lists(st.booleans(), min_size=1), st.integers(1, 5))
 def test_tuples_and_marks_form_one_sequence(marked, size):
-    """What stands where is a mark or a tuple; pages of any size have each once, in its place."""
+    """Each position is a mark or a tuple; pages of any size return each once, in order."""
     ticks = list(range(len(marked)))
     marks = EpochMarks(1, np.array([t for t in ticks if marked[t]], np.int64), {})
     at = np.array([t - sum(marked[:t]) for t in ticks if marked[t]], np.int64)
