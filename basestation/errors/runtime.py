@@ -102,6 +102,14 @@ INPUT = {
         "the air and in sensors. Without `--swept` any scenario runs, mote by mote.",
         "calm.scenario.toml: cannot be swept: a query is submitted later, or stopped",
     ),
+    "SN516": ErrorEntry(
+        "input",
+        "a query that needs more memory than there is",
+        "A window without a condition combines each tuple of one input with each of the others. The query ends; its earlier answers "
+        "hold, and other queries go on. Add a condition that joins the inputs, or use shorter windows.",
+        "SELECT a.v FROM hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS a, hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS b\n\n"
+        "WindowOutput: Unable to allocate 1.42 PiB for an array with shape (200000000000000,) and data type int64",
+    ),
 }
 
 LATER = {

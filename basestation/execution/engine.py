@@ -3,7 +3,7 @@
 It reads no clock and does no input or output: the time and the deliveries are arguments.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -50,6 +50,8 @@ from innet.operators.fold import Fold
 Updates = list[Update | SharedUpdate]
 Deliveries = Mapping[ExtentKey, Sequence[Any]]
 """Batches by the name of their extent, PartialBatches by the number of their fold."""
+OUT_OF_MEMORY = "SN516"
+"""The number in the catalogue of errors of a query that needs more memory than there is."""
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -406,8 +408,8 @@ class Engine:
         """Let all operators take their step; return the updates, and end queries that cannot go on."""
         self.clock = self._stepped = tick
         self._next_due = None
-        self._graph.step(tick)
-        updates: Updates = []
+        failed = self._graph.step(tick)
+        updates: Updates = self._end_failed(failed, tick) if failed else []
         for group in self._registry.groups:
             updates += self._registry.select(group.updates)
             if group.halt is not None:
@@ -421,6 +423,18 @@ class Engine:
             low, high = thresholds.PRUNE_AFTER_TUPLES
             self._prune_after = min(max(low, sum(intake.held for intake in self._intakes.values()) // 2), high)
         return updates
+
+    def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> Updates:
+        """End the queries whose operators ran out of memory in this step, and return their failures."""
+        reasons = {
+            self._registry.number_of(variant): failed[query.key]
+            for variant, query in self._queries.items()
+            if query.key in failed
+        }
+        for number in reasons:
+            self._registry.remove(number)
+        self._drop_unused_folds()
+        return [QueryFailure(number, OUT_OF_MEMORY, reason, tick) for number, reason in reasons.items()]
 
     def _tidy(self) -> None:
         """Prune state: drop what no window and no horizon can reach."""

@@ -20,6 +20,9 @@ _STEPS: dict[int, tuple[tuple[int, str], ...]] = {
 }  # fmt: skip
 
 
+_NO_FAILURES: dict[Hashable, str] = {}
+
+
 class GraphNode(Protocol):
     """An entry of the graph: an operator, or a member of an output."""
 
@@ -152,19 +155,43 @@ class OperatorGraph:
     def __len__(self) -> int:
         return len(self._operators)
 
-    def step(self, clock: int) -> None:
-        """Let every operator take its step, at the end of a clock tick."""
+    def step(self, clock: int) -> dict[Hashable, str]:
+        """Let every operator take its step, at the end of a clock tick.
+
+        An operator that runs out of memory fails, and with it all that read it. Returns the keys of the failed operators, each with
+        the reason. They are in no defined state, and must be released.
+        """
         if self._steps is None:
             found = [(op.level, phase, name, op) for op in self._acting() for phase, name in _STEPS[op.kind]]
             self._steps = [(name, op) for _, _, name, op in sorted(found, key=lambda step: step[:2])]
-        if self.timer is None:
-            for name, operator in self._steps:
+        steps, failed = self._steps, _NO_FAILURES
+        while (stop := self._run(steps, clock)) is not None:
+            at, error = stop
+            operator = steps[at][1]
+            failed = failed | self._find_readers(operator, f"{type(operator).__name__}: {error}")
+            broken = {id(self._operators[key]) for key in failed}
+            steps = [step for step in steps[at + 1 :] if id(step[1]) not in broken]
+        return failed
+
+    def _run(self, steps: list[tuple[str, Any]], clock: int) -> tuple[int, MemoryError] | None:
+        """Take steps up to the first that runs out of memory; return its position and the error, or None."""
+        at, timer = 0, self.timer
+        try:
+            for at, (name, operator) in enumerate(steps):  # noqa: B007 - the position is read where the loop fails
+                if timer is None:
+                    getattr(operator, name)(clock)
+                    continue
+                begin = timer()
                 getattr(operator, name)(clock)
-            return
-        for name, operator in self._steps:
-            begin = self.timer()
-            getattr(operator, name)(clock)
-            operator.counts.time += self.timer() - begin
+                operator.counts.time += timer() - begin
+        except MemoryError as error:
+            return at, error
+        return None
+
+    def _find_readers(self, operator: Operator, reason: str) -> dict[Hashable, str]:
+        """Return the keys of an operator and of all that read it, directly or not, each with a reason."""
+        [failed] = [key for key, known in self._operators.items() if known is operator]
+        return {key: reason for key in self._operators if failed in self._keys_below(key)}
 
     def tidy(self) -> None:
         """Drop what no reader needs, readers first."""

@@ -6,7 +6,9 @@ import pytest
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
+from basestation.progress.coverage_sums import CoverageSums
 from basestation.progress.query_scope import WHOLE_SCOPE
+from basestation.progress.watermark import EpochProgress
 from basestation.replay.inputs import read_recording
 from basestation.updates.update import split_singly
 from tests.execution.test_sharing import plainly
@@ -69,3 +71,21 @@ def test_ended_queries_leave_no_coverage_sums():
         engine.remove(number)
         engine.on_clock((number + 1) * DAY - 1)
         assert len(engine._intakes["road"].site_coverage.tallies) <= 3
+
+
+class AllSitesUsed:
+    """Uses three sites at every tick."""
+
+    def used(self, ticks, excluded, scope):
+        return np.full(len(ticks), 3)
+
+
+def test_excluded_sites_count_in_forgotten_ticks():
+    extent = CATALOG.find("road")
+    sums = CoverageSums(AllSitesUsed(), EpochProgress(extent, 0), 2, np.array([True, False, False]), 0, WHOLE_SCOPE)
+    first, behind = np.array([0]), np.array([10])  # places: tick 0, 2, … 18
+    assert sums.between(first, behind).tolist() == [30]
+    sums.forget(10)
+    assert sums.between(first, behind).tolist() == [
+        5 * 1 + 5 * 3
+    ]  # of what was forgotten, only excluded sites are known
