@@ -51,7 +51,7 @@ class Describable(Protocol):
     """Whatever EXPLAIN can show."""
 
     def describe(self) -> OperatorDescription:
-        """What it is, how it works, and which state it holds."""
+        """Say which operator it is, how it works, and which state it holds."""
         ...
 
 

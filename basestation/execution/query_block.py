@@ -43,10 +43,10 @@ OldContents = dict[bool, WindowContents | WindowRanges]
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """What a step did: answered windows that may look different now, and new windows, both in order.
+    """The change of a step: answered windows that may look different now, and new windows, both in order.
 
-    `old` has the contents of the dirty windows before the step, in the forms that outputs read. `followed` tells what
-    became of all windows in each clock tick of the step, where that has to be told clock tick by clock tick.
+    `old` has the contents of the dirty windows before the step, in the forms that outputs read. `followed` has the revisions
+    of each clock tick, where corrections came in a step of many clock ticks.
     """
 
     dirty: WindowCombinations
@@ -60,7 +60,7 @@ class QueryBlock(Operator):
 
     kind = BLOCK
     outcome: BlockChange
-    """What the last step did; absent before the first step and after `tidy`."""
+    """The change of the last step; absent before the first step and after `tidy`."""
 
     def __init__(
         self,

@@ -278,7 +278,7 @@ def _make_tuples(tick: IntArray, columns: Mapping[int, Vector]) -> Tuples:
 
 
 def store_signature(leaf: PlanNode, steps: Steps) -> Hashable:
-    """What a JoinStore holds, as a value: equal for equal streams with equal steps."""
+    """A value for the contents of a JoinStore: equal for equal streams with equal steps."""
     [stream] = leaf.children
     numbers: dict[int, int] = {}
     return _shape((stream, tuple(s.predicate if isinstance(s, WindowSelect) else s.outputs for s in steps)), numbers)

@@ -104,7 +104,7 @@ class JoinOperator:
         return inputs | {node: kept.count for node, kept in self._nodes.items()}
 
     def describe(self) -> OperatorDescription:
-        """What EXPLAIN prints: the join, above its inputs."""
+        """The join, above its inputs, for EXPLAIN."""
         parts = tuple(each.source.describe() for each in self.inputs)
         how = f"index probes {self.plan}" if self._keys else "all combinations in a window"
         return OperatorDescription("join" if self._keys else "product", how, None, parts)
@@ -307,7 +307,7 @@ class JoinOperator:
         return self._filter(bounds.extend(rows, which, source.by_input(place, positions)), set(rows.at))
 
     def source(self, place: Place) -> TupleStore | MaterializedNode:
-        """What is probed at a place."""
+        """The input or materialized node at a place."""
         if len(place) == 1:
             return self.inputs[place[0]].store
         node = self._nodes[place]

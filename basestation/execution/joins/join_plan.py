@@ -12,11 +12,11 @@ from itertools import permutations, product
 from gateway.errors import MoteloomError
 
 Place = tuple[int, ...]
-"""What can be probed: one input or a materialized node, as its inputs in ascending order."""
+"""One input or a materialized node, which can be probed: its inputs in ascending order."""
 
 
 class InvalidJoinPlanError(MoteloomError, ValueError):
-    """What was given is no plan for this join."""
+    """An orders-and-nodes value that is no plan for the join."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class ProbingJoin(Protocol):
 
 
 class GrowthBounds:
-    """What may be joined when a node grows: of each member positions below a limit, and ticks that are not too far apart."""
+    """Bounds for a node that grows: of each member positions below a limit, and ticks that are not too far apart."""
 
     def __init__(self, inputs: Sequence[JoinInput], limits: Mapping[int, int]) -> None:
         self._inputs, self._limits = inputs, limits

@@ -29,7 +29,7 @@ KeyPart = Expression | int | tuple[int, Expression | int]
 
 
 class IndexedSource(Protocol):
-    """What a state module indexes: tuples at positions 0 to `count` - 1, which stay until `generation` changes."""
+    """The source of an index: tuples at positions 0 to `count` - 1, which stay until `generation` changes."""
 
     @property
     def generation(self) -> int:

@@ -16,7 +16,7 @@ from basestation.execution.joins.tick_ranges import TickRanges
 
 
 class ProbeBounds(Protocol):
-    """What rows may be joined with."""
+    """The tuples that rows may be joined with."""
 
     def range(self, rows: JoinedRows, i: int) -> ProbeSpan:
         """Return for each row the ticks that tuples of input i may have."""

@@ -30,7 +30,7 @@ from basestation.execution.streams.stream import Stream
 
 @dataclass(frozen=True, slots=True)
 class RevisedRows:
-    """What items add or remove: row[i] in item[i], in the order of both; `event` is -1 in first answers."""
+    """Rows that items add or remove: row[i] in item[i], in the order of both; `event` is -1 in first answers."""
 
     item: IntArray
     row: IntArray

@@ -106,7 +106,7 @@ class WindowMerger:
         return WindowAggregates(registry.functions, registry.positions, windows, window, keys, cells.states)
 
     def merge(self, cells: Cells, first: IntArray, last: IntArray, ranks: IntArray | None) -> Merged:
-        """What is in windows over the slices first[i] to last[i].
+        """The merged cells of windows over the slices first[i] to last[i].
 
         `ranks` are those of the cells; None where these are in the order of entry.
         """

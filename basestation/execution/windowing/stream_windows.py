@@ -38,7 +38,7 @@ from basestation.execution.windowing.window_store import TickOrderedStore, Windo
 
 
 class StreamWindows(ABC):
-    """What windows over a stream have in common. Tuples lose their tags when they enter a window (1.7)."""
+    """The base of windows over a stream. Tuples lose their tags when they enter a window (1.7)."""
 
     def __init__(self, stream: Stream, columns: tuple[Column, ...]) -> None:
         self.stream, self.level = stream, stream.level
@@ -104,7 +104,7 @@ class StreamWindows(ABC):
 
     @abstractmethod
     def describe(self) -> OperatorDescription:
-        """What EXPLAIN prints."""
+        """The windows, for EXPLAIN."""
 
     def show(self, view: View) -> Claims:
         """Provide what a view of the windows reads, until it is released."""

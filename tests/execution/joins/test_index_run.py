@@ -1,4 +1,4 @@
-"""Runs against a list that is searched from its beginning: ranges that rise are looked up in a table, others are not."""
+"""Index runs against a linear search; ranges that rise are counted in a table, others are bisected."""
 
 from itertools import product
 
@@ -47,18 +47,18 @@ def check(rows, count, asked):
 
 @pytest.mark.promise("joins")
 @given(ROWS, probes())
-def test_a_run_is_a_list_that_is_searched(rows, asked):
+def test_run_finds_what_a_linear_search_finds(rows, asked):
     check(rows, 6, asked)
 
 
-def test_every_probe_of_a_few_ranges():
+def test_counted_run_finds_every_probe_of_few_ranges():
     rows = [(code, tick) for tick in range(-2, 11) for code in (0, 1, 3)]
     codes, first, last = zip(*product(range(-1, 6), range(3), range(3)), strict=True)
     check(rows, 4, (codes, [0, 2, 4], [3, 5, 8], first, last))
 
 
 @given(ROWS, probes())
-def test_without_a_key_ticks_alone_count(rows, asked):
+def test_tick_run_matches_by_tick_alone(rows, asked):
     codes, left, right, first, last = asked
     ticks = sorted(tick for _, tick in rows)
     run = TickRun(integers(ticks), 100 + np.arange(len(rows)))

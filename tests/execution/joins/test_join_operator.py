@@ -1,7 +1,6 @@
-"""Joins by every plan, exchanged after every step; and what came and went against whole products.
+"""Joins by every plan, changed after every step; and differences of windows against differences of whole products.
 
-The former way, which joins whole windows and takes differences of products, is what is compared with: it is switched on by
-leaving the state modules out.
+The reference joins whole windows and takes differences of products: it runs when the state modules are left out.
 """
 
 import numpy as np
@@ -90,7 +89,7 @@ def engine_with(text, **more):
     return engine
 
 
-def told(update):
+def describe_update(update):
     """An update with its rows in their order."""
     if isinstance(update, TupleUpdates):
         return (
@@ -112,7 +111,7 @@ def play(text, given, before_step=lambda engine: engine, **more):
         for name, batch in found.items():
             engine.deliver(name, batch)
         updates = engine.finish(clock) if clock == len(given) - 1 else engine.on_clock(clock)
-        said.append([told(update) for update in split_singly(updates)])
+        said.append([describe_update(update) for update in split_singly(updates)])
     return said
 
 
@@ -127,7 +126,7 @@ def formerly(monkeypatch, text, given, **more):
 
 @pytest.mark.promise("joins")
 @pytest.mark.parametrize("inputs", [2, 3, 4])
-def test_every_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
+def test_every_join_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
     plans = list(enumerate_join_plans(inputs))
     for plan in plans if len(plans) < 20 else rng.sample(plans, counts(20, 300)):
         given = list(deliveries(rng, 14))
@@ -144,7 +143,7 @@ def test_every_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
 @pytest.mark.promise("joins")
 @pytest.mark.parametrize("inputs", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["{}", "ISTREAM({})", "DSTREAM({})"])
-def test_plans_are_exchanged_after_every_step(inputs, kind, rng, monkeypatch):
+def test_join_plan_changed_after_each_step_keeps_answers(inputs, kind, rng, monkeypatch):
     """All plans there are, one after another: 1,439 of four inputs."""
     plans = list(enumerate_join_plans(inputs))
     rng.shuffle(plans)
@@ -167,7 +166,7 @@ def test_plans_are_exchanged_after_every_step(inputs, kind, rng, monkeypatch):
     assert next(pending, None) is None
 
 
-def test_a_saved_join_goes_on(rng, monkeypatch):
+def test_restored_join_continues_with_the_same_answers(rng, monkeypatch):
     plan = make_default_plan(3, [(0, 1), (1, 2)], kept=[(0, 1)])
 
     def again(engine):
@@ -182,7 +181,7 @@ def test_a_saved_join_goes_on(rng, monkeypatch):
         assert play(text, given, again) == formerly(monkeypatch, text, given)
 
 
-def test_what_is_no_plan_for_a_join_is_refused():
+def test_plan_for_another_join_is_refused():
     engine = engine_with(SHAPES[7])
     with pytest.raises(InvalidJoinPlanError):
         engine.change_join_plan(1, make_default_plan(3, []))
@@ -198,7 +197,7 @@ def test_what_is_no_plan_for_a_join_is_refused():
 
 @pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_came_and_went_is_the_difference_of_products(shape, kind, rng, counts, monkeypatch):
+def test_join_delta_equals_difference_of_products(shape, kind, rng, counts, monkeypatch):
     select, _, lasting = shape.partition(" FOR ")
     text = f"{kind}({select})" + (f" FOR {lasting}" if lasting else "")
     for _ in range(counts(4, 60)):
@@ -206,7 +205,7 @@ def test_what_came_and_went_is_the_difference_of_products(shape, kind, rng, coun
         assert play(text, given, tidy_every=4) == formerly(monkeypatch, text, given, tidy_every=4)
 
 
-def test_no_product_is_made(rng, monkeypatch):
+def test_join_delta_joins_no_unchanged_rows(rng, monkeypatch):
     """Where little moves, few rows are put together, whatever stands in the windows."""
     size = 60
     window = "[FROM NOW-99 TO NOW SLIDE 1 SEC]"
@@ -228,7 +227,7 @@ def test_no_product_is_made(rng, monkeypatch):
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_state_is_bounded(rng):
+def test_join_state_is_bounded(rng):
     for kept in ([], [(0, 1)], [(1, 2)]):
         engine = engine_with(query(3), tidy_every=5)
         engine.change_join_plan(1, make_default_plan(3, [(0, 1), (1, 2)], kept))
@@ -241,7 +240,7 @@ def test_every_state_is_bounded(rng):
         assert max(most[150:]) < 3 * max(most[40:150])
 
 
-def test_alike_streams_are_held_once():
+def test_equal_streams_share_one_tuple_store():
     engine = engine_with(SHAPES[6])
     first, second = engine._queries[1].joins[0].inputs
     assert first.store is second.store
@@ -254,7 +253,7 @@ def test_alike_streams_are_held_once():
 # --- and the oracle --------------------------------------------------------------------------------------------------
 
 
-def test_engine_and_oracle_agree_on_cases_that_join(rng, counts):
+def test_generated_joins_agree_with_the_oracle(rng, counts):
     wanted, agreed = counts(40, 1000), 0
     while agreed < wanted:
         made = case(rng.randrange(2**32))
@@ -265,7 +264,7 @@ def test_engine_and_oracle_agree_on_cases_that_join(rng, counts):
         agreed += found.verdict == "agree"
 
 
-def test_windows_that_go_back_are_joined_like_any_others():
+def test_loop_windows_going_back_are_joined():
     """All that a loop backwards makes is due at once, and what is in several windows is joined once."""
     schema = "a: pushed (k:integer, v:integer)\nb: pushed (k:integer, w:integer)"
     inputs = {

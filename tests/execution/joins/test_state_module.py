@@ -1,4 +1,4 @@
-"""State modules against a list that is searched from its beginning."""
+"""State modules against a linear search."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def tuples(rows):
 
 
 class Slow:
-    """What a module does, by looking at everything."""
+    """The reference: a dictionary of tuples that is searched from its beginning."""
 
     def __init__(self):
         self.rows = {}
@@ -56,7 +56,7 @@ class Slow:
 
 @pytest.mark.promise("joins")
 @given(DOINGS)
-def test_a_module_is_a_list_that_is_searched(doings):
+def test_state_module_finds_what_a_linear_search_finds(doings):
     held, slow, count = TupleStore(tuples([])), Slow(), 0
     for what, how in doings:
         if what == "build":
@@ -77,28 +77,28 @@ def test_a_module_is_a_list_that_is_searched(doings):
             slow.rows = {ident: row for ident, row in slow.rows.items() if row[0] >= how}
         elif what == "probe":
             key, probes = how
-            asked = [vector_of([p[0][i] for p in probes], COLUMNS[i].type) for i in key]
+            keys = [vector_of([p[0][i] for p in probes], COLUMNS[i].type) for i in key]
             left, right = (np.array([p[i] for p in probes], np.int64) for i in (1, 2))
-            which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(asked, make_probe_span(left, right))
+            which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(keys, make_probe_span(left, right))
             found = sorted(zip(which.tolist(), held.system_column("ident", at).tolist(), strict=True))
             assert found == sorted(slow.probe(key, probes))
         assert len(held) == len(slow.rows)
 
 
 @given(st.lists(st.tuples(WHOLE, FLOAT), max_size=30))
-def test_an_integer_finds_the_float_of_its_value(rows):
+def test_integer_key_finds_equal_float(rows):
     held = TupleStore(tuples([]))
     held.build(tuples([(i, 0, (whole, None, None)) for i, (whole, _) in enumerate(rows)]))
-    asked = vector_of([float_ for _, float_ in rows], Type.FLOAT)
+    keys = vector_of([float_ for _, float_ in rows], Type.FLOAT)
     none = np.zeros(len(rows), np.int64)
-    which, at = held.module((Attr(COLUMNS[0]),)).probe([asked], make_probe_span(none, none))
+    which, at = held.module((Attr(COLUMNS[0]),)).probe([keys], make_probe_span(none, none))
     expected = [
         (i, j) for i, (_, f) in enumerate(rows) for j, (w, _) in enumerate(rows) if None not in (f, w) and f == w
     ]
     assert sorted(zip(which.tolist(), at.tolist(), strict=True)) == expected
 
 
-def test_hashes_that_meet_are_not_taken_for_equal_keys():
+def test_colliding_hashes_do_not_match():
     half = vector_of([0.5], Type.FLOAT)
     alike = int(hash_keys([half]).view(np.int64)[0])
     assert hash_keys([half]) == hash_keys([vector_of([alike], Type.INTEGER)])
@@ -110,7 +110,7 @@ def test_hashes_that_meet_are_not_taken_for_equal_keys():
     assert not len(which)
 
 
-def test_memory_is_given_back():
+def test_evicted_tuples_free_their_memory():
     held = TupleStore(tuples([]))
     for tick in range(2000):
         held.build(tuples([(tick, tick, (tick, None, "x"))]))

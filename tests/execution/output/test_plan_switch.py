@@ -15,9 +15,9 @@ from tests.execution.slices.test_partial_slices import (
     LAST,
     QUERIES,
     SITES,
-    Asked,
+    FedQuery,
     batch,
-    said,
+    collect_updates,
     windows,
 )
 from tests.execution.test_filtered_readings import filtered
@@ -32,9 +32,9 @@ class SwitchedQuery:
     """One query, in turn over readings and over partials. `begins` and `switches` have the clock tick of each variant."""
 
     def __init__(self, text, first, pauses):
-        self.variants, self.begins, self.switches, clock = [Asked(text, number=1)], [0], [-1], 0
+        self.variants, self.begins, self.switches, clock = [FedQuery(text, number=1)], [0], [-1], 0
         for number, pause in enumerate(pauses, 2):
-            self.variants.append(Asked(text, number=number))
+            self.variants.append(FedQuery(text, number=number))
             self.begins.append(clock + pause)
             clock += pause + 2 * REACH
             self.switches.append(clock)
@@ -86,7 +86,7 @@ def test_switched_query_gives_windows_of_each_variant(coming, text, first, pause
     coming, switched = spread(coming), SwitchedQuery(text, first, pauses)
     until = 3 * LAST + 60
     found, _ = switched.run(coming, anew, until)
-    expected = said(Asked(text), coming, False, until=until)[0]
+    expected = collect_updates(FedQuery(text), coming, False, until=until)[0]
     assert windows(found) == windows(expected)
     first_answers = [u.tick for _, u in found if isinstance(u, WindowUpdate) and u.revision == 0]
     assert len(first_answers) == len(set(first_answers))

@@ -32,7 +32,7 @@ def rows(query, a=(), b=()):
 
 
 def ks(*values):
-    """Rows of which only k is said."""
+    """Rows in which all but k is null."""
     return [(k, None, None, None) for k in values]
 
 
@@ -51,12 +51,12 @@ A, B = ks(1, 2, 2, None), ks(2, None, 3, 2)
         ("FULL", [(1, None), (2, 2), (2, 2), (2, 2), (2, 2), (None, None), (None, None), (None, 3)]),
     ],
 )
-def test_an_outer_join_keeps_what_has_no_partner_once(kind, expected):
+def test_outer_join_keeps_row_without_partner_once(kind, expected):
     assert rows(f"SELECT a.k AS p, b.k AS q FROM a {kind} JOIN b ON a.k = b.k", A, B) == expected
 
 
 @pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
-def test_an_outer_join_with_an_empty_table(kind):
+def test_outer_join_with_empty_table(kind):
     here, there = ("a", "b") if kind != "RIGHT" else ("b", "a")
     query = f"SELECT {here}.k AS p, {there}.s AS q FROM a {kind} JOIN b ON a.k = b.k"
     given = {here: ks(1, 2)}
@@ -79,13 +79,13 @@ def test_on_takes_any_condition():
     assert rows("SELECT a.k AS p, b.k AS q FROM a LEFT JOIN b ON 1 = 1", ks(1), b) == [(1, 2), (1, 4)]
 
 
-def test_where_sees_the_outer_rows_and_on_does_not_choose_among_them():
+def test_where_filters_outer_rows_and_on_does_not():
     query = "SELECT a.k AS p, b.k AS q FROM a LEFT JOIN b ON a.k = b.k AND a.k > 1"
     assert rows(query, ks(1, 2), ks(1, 2)) == [(1, None), (2, 2)]
     assert rows(query + " WHERE b.k IS NULL", ks(1, 2), ks(1, 2)) == [(1, None)]
 
 
-def test_joins_in_joins_and_beside_other_entries():
+def test_nested_joins_beside_other_entries():
     query = (
         "SELECT a.k AS p, b.k AS q, z.k AS u, w.k AS v "
         "FROM a LEFT JOIN b ON a.k = b.k FULL JOIN a AS z ON z.k = b.k, b AS w"
@@ -93,20 +93,20 @@ def test_joins_in_joins_and_beside_other_entries():
     assert rows(query, ks(1, 2), ks(2)) == [(1, None, None, 2), (2, 2, 2, 2), (None, None, 1, 2)]
 
 
-def test_keys_of_different_types_are_compared_by_value_and_exactly():
+def test_keys_of_different_types_compare_exactly():
     a = [(BIG, None, None, None), (BIG + 1, None, None, None), (3, None, None, None)]
     b = [(None, float(BIG), None, None), (None, 3.0, None, None), (None, 3.5, None, None)]
     query = "SELECT a.k AS p, b.y AS q FROM a FULL JOIN b ON a.k = b.y"
     assert rows(query, a, b) == [(BIG, float(BIG)), (BIG + 1, None), (3, 3.0), (None, 3.5)]
 
 
-def test_scaled_attributes_join_by_what_they_stand_for():
+def test_scaled_attributes_join_by_value():
     a, b = [(None, None, None, 0.5), (None, None, None, 0.25)], [(None, 0.25, None, 0.5)]
     assert rows("SELECT a.c AS p, b.d AS q FROM a LEFT JOIN b ON a.c = b.d", a, b) == [(0.5, 0.5), (0.25, None)]
     assert rows("SELECT a.c AS p, b.y AS q FROM a RIGHT JOIN b ON a.c = b.y", a, b) == [(0.25, 0.25)]
 
 
-def test_pairs_without_an_equality_come_in_portions(monkeypatch):
+def test_pairs_without_equality_are_made_in_portions(monkeypatch):
     from basestation.execution import thresholds
 
     a, b = ks(*range(7)), ks(*range(5))
@@ -135,13 +135,13 @@ def test_distinct_keeps_the_first_of_equal_rows():
     assert rows("SELECT DISTINCT CASE WHEN k = 1 THEN 1 ELSE 1.0 END AS one FROM a", a) == [(1.0,)]
 
 
-def test_distinct_stands_below_order_and_limit():
+def test_distinct_runs_before_order_and_limit():
     a = ks(3, 1, 3, 2, 1)
     assert rows("SELECT DISTINCT k FROM a ORDER BY k DESC", a) == [(3,), (2,), (1,)]
     assert rows("SELECT DISTINCT k FROM a LIMIT 2", a) == [(3,), (1,)]
 
 
-def test_order_is_stable_and_has_several_keys():
+def test_order_by_is_stable_over_several_keys():
     a = [(1, 2.0, "first", None), (2, 1.0, "b", None), (1, 2.0, "second", None), (1, 3.0, "c", None)]
     assert rows("SELECT s FROM a ORDER BY k, x DESC", a) == [("c",), ("first",), ("second",), ("b",)]
     assert rows("SELECT s FROM a ORDER BY k DESC", a) == [("b",), ("first",), ("second",), ("c",)]
@@ -156,11 +156,11 @@ def test_order_is_stable_and_has_several_keys():
         (" DESC NULLS FIRST", [None, 2, 1]),
     ],
 )
-def test_where_nulls_stand(how, expected):
+def test_position_of_nulls_in_order(how, expected):
     assert rows(f"SELECT k FROM a ORDER BY k{how}", ks(2, None, 1)) == [(k,) for k in expected]
 
 
-def test_order_is_exact():
+def test_order_by_compares_exactly():
     big = [BIG + 1, BIG, 2**63 - 1, -(2**63), 2**63 - 2]
     assert [k for (k,) in rows("SELECT k FROM a ORDER BY k", ks(*big))] == sorted(big)
     words = ["z", "Z", "", "é", "e\u0301", "木", "😀", "\uffff", "aa", "a"]
@@ -170,7 +170,7 @@ def test_order_is_exact():
     assert rows("SELECT k FROM a ORDER BY x", zeros) == [(3,), (1,), (2,)]
 
 
-def test_order_by_an_alias_an_expression_and_what_is_not_listed():
+def test_order_by_alias_expression_and_unlisted_column():
     a = [(1, 5.0, "p", 0.25), (2, 1.0, "q", 0.5), (3, 3.0, "r", -1.0)]
     assert rows("SELECT -k AS n, s FROM a ORDER BY n", a) == [(-3, "r"), (-2, "q"), (-1, "p")]
     assert rows("SELECT s FROM a ORDER BY x + k", a) == [("q",), ("p",), ("r",)]
@@ -178,14 +178,14 @@ def test_order_by_an_alias_an_expression_and_what_is_not_listed():
     assert rows("SELECT s, k AS x FROM a ORDER BY x DESC", a) == [("r", 3), ("q", 2), ("p", 1)]  # the alias comes first
 
 
-def test_limit():
+def test_limit_cuts_the_rows():
     assert rows("SELECT k FROM a LIMIT 2", ks(1, 2, 3)) == [(1,), (2,)]
     assert rows("SELECT k FROM a LIMIT 9", ks(1)) == [(1,)]
     assert rows("SELECT k FROM a LIMIT 9") == []
     assert rows(f"SELECT k FROM a LIMIT {10**18}", ks(1)) == [(1,)]
 
 
-def test_groups_can_be_sorted_and_cut():
+def test_groups_are_sorted_and_limited():
     a = [(1, 2.0, None, None), (2, 9.0, None, None), (1, 3.0, None, None), (None, 1.0, None, None)]
     query = "SELECT k, SUM(x) AS t FROM a GROUP BY k HAVING COUNT(*) < 3 ORDER BY t DESC LIMIT 2"
     assert rows(query, a) == [(2, 9.0), (1, 5.0)]
@@ -198,14 +198,14 @@ def test_groups_can_be_sorted_and_cut():
 # --- UNION ALL -------------------------------------------------------------------------------------------------------
 
 
-def test_a_union_keeps_duplicates_and_the_order_of_its_parts():
+def test_union_keeps_duplicates_in_order_of_parts():
     assert rows("SELECT k FROM a UNION ALL SELECT k FROM b UNION ALL SELECT k FROM a", ks(2, 1), ks(2)) == [
         (2,), (1,), (2,), (2,), (1,),
     ]  # fmt: skip
     assert rows("SELECT k AS n FROM a UNION ALL SELECT k FROM b ORDER BY n LIMIT 2", ks(3, 1), ks(2)) == [(1,), (2,)]
 
 
-def test_a_union_of_scales_is_one_of_doubles():
+def test_union_of_different_scales_gives_doubles():
     a, b = [(None, None, None, 1.25)], [(None, 0.1, None, 0.3)]
     assert rows("SELECT c FROM a UNION ALL SELECT d FROM b UNION ALL SELECT y FROM b", a, b) == [
         (1.25,),
@@ -219,7 +219,7 @@ def test_a_union_of_scales_is_one_of_doubles():
 # --- subqueries outside FROM -----------------------------------------------------------------------------------------
 
 
-def test_a_subquery_as_a_value():
+def test_scalar_subquery_gives_its_value():
     a = ks(1, 2, 3)
     assert rows("SELECT k FROM a WHERE k >= (SELECT MAX(k) FROM b)", a, ks(2, 1)) == [(2,), (3,)]
     assert rows("SELECT (SELECT y FROM b) AS v FROM a", ks(1)) == [(None,)]  # no row is null
@@ -227,14 +227,14 @@ def test_a_subquery_as_a_value():
     assert rows("SELECT SUM(k + (SELECT COUNT(*) FROM b)) FROM a", ks(1, 2), ks(7)) == [(5,)]
 
 
-def test_a_subquery_with_two_rows_where_one_value_is_needed_ends_the_query():
+def test_scalar_subquery_with_two_rows_ends_the_query():
     found = result_of("SELECT k FROM a WHERE k = (SELECT k FROM b)", ks(1), ks(1, 1))
     assert (found.errors[1].code, found.errors[1].clock) == ("SN511", 0)
     assert found.errors[1].message == "a subquery gives 2 rows where one value is needed"
     assert found.windows() == []
 
 
-def test_exists():
+def test_exists_is_true_for_any_row():
     assert rows("SELECT k FROM a WHERE EXISTS (SELECT k FROM b WHERE k > 5)", ks(1), ks(6)) == [(1,)]
     assert rows("SELECT k FROM a WHERE EXISTS (SELECT k FROM b WHERE k > 5)", ks(1), ks(5)) == []
     assert rows("SELECT k FROM a WHERE NOT EXISTS (SELECT k FROM b WHERE k > 5)", ks(1), ks(5)) == [(1,)]
@@ -255,7 +255,7 @@ def test_in_is_three_valued(members, inside, outside):
     assert rows("SELECT k FROM a WHERE k NOT IN (SELECT k FROM b)", a, ks(*members)) == [(k,) for k in outside]
 
 
-def test_in_compares_by_value_and_exactly():
+def test_in_compares_exactly():
     floats = [(None, y, None, None) for y in (float(BIG), 2.5, -0.0, 1e300)]
     assert rows("SELECT k FROM a WHERE k IN (SELECT y FROM b)", ks(BIG, BIG + 1, 2, 0), floats) == [(BIG,), (0,)]
     a = [(None, x, None, None) for x in (float(BIG), 2.5, 0.0, -1e300)]
@@ -267,7 +267,7 @@ def test_in_compares_by_value_and_exactly():
     ) == [(0.5,)]
 
 
-def test_subqueries_in_subqueries_joins_groups_and_orders():
+def test_subqueries_nest_in_all_clauses():
     a, b = ks(1, 2, 3), ks(2, 3)
     inner = "SELECT k FROM b WHERE k > (SELECT MIN(k) FROM b)"
     assert rows(f"SELECT k FROM a WHERE k IN ({inner})", a, b) == [(3,)]
@@ -283,7 +283,7 @@ def test_subqueries_in_subqueries_joins_groups_and_orders():
 # --- when it is evaluated --------------------------------------------------------------------------------------------
 
 
-def test_the_version_of_the_start_is_what_counts():
+def test_one_off_query_reads_version_at_its_start():
     inputs = {"a": [(0, [{"k": 1}]), (5, [{"k": 2}])], "b": [(0, []), (5, [{"k": 2}])]}
     asked = "SELECT k, (SELECT COUNT(*) FROM b) AS n FROM a"
     said = replayed(SCHEMA, inputs, [asked, (asked, 5)], until=9).result
@@ -292,19 +292,19 @@ def test_the_version_of_the_start_is_what_counts():
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("RSTREAM", [1, 2]), ("ISTREAM", [1, 2]), ("DSTREAM", [])])
-def test_inside_a_converter(kind, expected):
+def test_table_operators_inside_a_converter(kind, expected):
     query = f"{kind}(SELECT k FROM a WHERE k IN (SELECT k FROM b) ORDER BY k)"
     said = result_of(query, ks(2, 3, 1), ks(1, 2), until=3)
     assert [(t.tick, t.index, t.row) for t in said.tuples()] == [(0, i, (k,)) for i, k in enumerate(expected, 1)]
 
 
-def test_windows_go_on_over_the_tuples_of_a_one_off_query():
+def test_windows_over_tuples_of_a_one_off_query():
     query = "SELECT COUNT(*) FROM RSTREAM(SELECT DISTINCT k FROM a WHERE k <= (SELECT MAX(k) FROM b)) AS z [FROM NOW-2 TO NOW SLIDE 2 SEC]"
     said = result_of(query, ks(1, 1, 2), ks(2), until=6)
     assert [(w.tick, w.added) for w in said.windows()] == [(0, [(2,)]), (2, [(2,)]), (4, [(0,)]), (6, [(0,)])]
 
 
-def test_the_history_of_a_stream_is_waited_for():
+def test_one_off_query_waits_for_history():
     inputs = {"r": [{"_arrival": 0, "v": 4}, {"_arrival": 0, "v": 7}], "a": table("kxsc", *ks(1)), "b": []}
     said = replayed(SCHEMA, inputs, ["SELECT k, (SELECT MAX(v) FROM r.history) AS m FROM a"], until=5, every_tick=True)
     assert [(w.tick, w.added) for w in said.result.windows()] == [(0, [(1, 7)])]

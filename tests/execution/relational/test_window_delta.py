@@ -1,4 +1,9 @@
-"""What a window has that another has not, from what came and what went, against whole windows that are compared."""
+"""The bag difference of two windows from the tuples that came and went, against whole windows.
+
+window before   [====|========]
+window now           |========[====]
+                went   stayed   came
+"""
 
 import pytest
 
@@ -20,7 +25,7 @@ SHAPES = [
 @pytest.mark.promise("late-readings")
 @pytest.mark.parametrize("kind", ["ISTREAM({})", "DSTREAM({})"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_came_and_went_is_what_whole_windows_differ_in(kind, shape, rng, counts, monkeypatch):
+def test_sliding_delta_equals_whole_window_difference(kind, shape, rng, counts, monkeypatch):
     select, found, more = shape.partition(" FOR ")
     text = kind.format(select) + found + more
     said = 0

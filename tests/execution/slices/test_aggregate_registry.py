@@ -1,4 +1,4 @@
-"""Aggregates come and go over the same slices: what nobody asks for any more leaves nothing, and changes no answer."""
+"""Aggregates of queries that come and go over the same slices: removed ones leave nothing, and no answer changes."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def run(rng, standing, others, ends):
         (f"SELECT a.k {JOINED}", f"SELECT a.v, b.v, a.k {JOINED} AND b.v < {{}}"),
     ],
 )
-def test_of_queries_that_came_and_went_nothing_stays(standing, other, rng):
+def test_removed_queries_leave_no_aggregate_behind(standing, other, rng):
     seed, ends = rng.random(), 100
     alone, _ = run(type(rng)(seed), standing, [], ends)
     among_equal, size = run(type(rng)(seed), standing, [other.format(1)] * 20, ends)

@@ -1,4 +1,4 @@
-"""Partials instead of readings: an aggregation that is fed by a fold says what it would say of the readings in them."""
+"""Partial states instead of readings: an aggregation fed by a fold answers as it would from the readings in them."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ much later than the one before."""
 
 
 @dataclass
-class Asked:
+class FedQuery:
     """A query, the fold that may feed it, and the partials that motes make of readings."""
 
     text: str
@@ -95,7 +95,7 @@ class Asked:
         return max(-(-self.slices.begin(slice) // interval) * interval, 0)
 
     def partials(self, rows, clock):
-        """What came of readings that were merged: (tick, site, temp, hum) each."""
+        """The partials that motes make of readings (tick, site, temp, hum)."""
         names = [find_acquires(self.fed.fold)[extent].sampled for extent in self.extents]
         samplings = tuple(
             Sampling(number, name, EpochGrid(0, 5), tuple(channel_of(CATALOG.find(name).schema.find(n)) for n in of))
@@ -140,41 +140,41 @@ def batch(rows, clock):
     return Batch(tick, site, none + clock, none + 1, values, valid)
 
 
-def said(asked, coming, by_partials, steps=1, anew=False, until=LAST + 45):
-    """(clock, update) of all that is said; readings come in the clock ticks of their partials, and are gone with them."""
+def collect_updates(fed_query, coming, by_partials, steps=1, anew=False, until=LAST + 45):
+    """(clock, update) of all updates; readings are delivered in the clock ticks of their partials, and are lost with them."""
     engine, found = Engine(CATALOG, live=True, tidy_every=1 if by_partials else 64), []
-    fold = asked.fed.fold
-    engine.add(asked.number, asked.plan, *(((asked.fed,), {asked.number: fold}) if by_partials else ()))
-    extent, merged = CATALOG.find(fold.extent), asked.merged(coming)
+    fold = fed_query.fed.fold
+    engine.add(fed_query.number, fed_query.plan, *(((fed_query.fed,), {fed_query.number: fold}) if by_partials else ()))
+    extent, merged = CATALOG.find(fold.extent), fed_query.merged(coming)
     for clock in range(until):
         for (came, slice, _), rows in merged.items():
             if came != clock:
                 continue
-            beyond = extent.horizon is not None and clock - asked.begin(slice) > max(extent.horizon, WAIT)
+            beyond = extent.horizon is not None and clock - fed_query.begin(slice) > max(extent.horizon, WAIT)
             if by_partials:
-                for each in asked.partials(rows, clock):
-                    engine.deliver(asked.number, each)
+                for each in fed_query.partials(rows, clock):
+                    engine.deliver(fed_query.number, each)
             elif not beyond:  # of one partial all readings are, if the first tick of its slice is
-                for name in asked.extents:
+                for name in fed_query.extents:
                     engine.deliver(name, batch(rows, clock))
         if clock % steps == 0:
             found += [(clock, update) for update in split_singly(engine.on_clock(clock))]
             engine = restore_engine(save_engine(engine)) if anew else engine
-    return found, [engine.ledger()[name] for name in asked.extents]
+    return found, [engine.ledger()[name] for name in fed_query.extents]
 
 
 def windows(found):
-    """What is true in the end: the rows, in no order, and the coverage of each window."""
+    """The final rows, in no order, and the coverage of each window."""
     return {(w.tick, w.n): (Counter(map(str, w.rows.to_lists())), dict(w.coverage))
             for w in current_windows(update for _, update in found)}  # fmt: skip
 
 
 @pytest.mark.promise("placement")
 @given(COMING, st.sampled_from(QUERIES), st.sampled_from([(1, False), (4, False), (20, True)]))
-def test_partials_say_what_their_readings_say(coming, text, how):
-    asked, (steps, anew) = Asked(text), how
-    expected, here = said(asked, coming, False)
-    found, there = said(asked, coming, True, steps, anew)
+def test_partial_states_answer_as_their_readings_do(coming, text, how):
+    fed_query, (steps, anew) = FedQuery(text), how
+    expected, here = collect_updates(fed_query, coming, False)
+    found, there = collect_updates(fed_query, coming, True, steps, anew)
     if steps > 1:  # the last of it was asked earlier
         until = max((clock for clock, _ in found), default=0)
         found, expected = ([(c, u) for c, u in of if u.tick <= until - WAIT - 20] for of in (found, expected))
@@ -186,9 +186,9 @@ def test_partials_say_what_their_readings_say(coming, text, how):
 
 @pytest.mark.promise("placement")
 @given(COMING, st.sampled_from(QUERIES))
-def test_nothing_more_is_waited_for_than_wait(coming, text):
+def test_window_of_partials_waits_no_longer_than_wait(coming, text):
     """A window is answered when its slices are whole, or their time is over; each once."""
-    found, _ = said(Asked(text), coming, True)
+    found, _ = collect_updates(FedQuery(text), coming, True)
     first = {}
     for clock, update in found:
         if isinstance(update, WindowUpdate):
@@ -199,34 +199,34 @@ def test_nothing_more_is_waited_for_than_wait(coming, text):
 
 
 @pytest.mark.promise("placement")
-def test_a_whole_slice_is_not_waited_for():
-    asked = Asked(QUERIES[0])
+def test_complete_slice_is_answered_at_once():
+    fed_query = FedQuery(QUERIES[0])
     coming = {key: (0, 1, 1) for key in KEYS}
-    first = {u.tick: clock for clock, u in said(asked, coming, True)[0] if u.revision == 0}
+    first = {u.tick: clock for clock, u in collect_updates(fed_query, coming, True)[0] if u.revision == 0}
     # Slices of one reading are over a tick after it.
     assert [first[tick] - tick for tick in range(10, LAST - 5, 5)] == [1] * len(range(10, LAST - 5, 5))
     del coming[30, 3]
-    first = {u.tick: clock for clock, u in said(asked, coming, True)[0] if u.revision == 0}
+    first = {u.tick: clock for clock, u in collect_updates(fed_query, coming, True)[0] if u.revision == 0}
     assert (first[25] - 25, first[30] - 30, first[35] - 35) == (1, WAIT, 2)
 
 
 @pytest.mark.promise("queries-apart")
-def test_a_fold_begins_with_a_slice_and_what_is_before_counts_as_missing():
+def test_readings_before_a_fold_count_as_missing():
     """Another query has the extent sampled already when it comes."""
     engine = Engine(CATALOG, live=True)
     engine.add(7, bind_text("SELECT site, temp FROM field", CATALOG)[0])
     engine.on_clock(23)
-    asked = Asked("SELECT COUNT(*) AS n FROM field [FROM NOW-19 TO NOW SLIDE 20 SEC]")
-    engine.add(asked.number, asked.plan, (asked.fed,), {asked.number: asked.fed.fold})
+    fed_query = FedQuery("SELECT COUNT(*) AS n FROM field [FROM NOW-19 TO NOW SLIDE 20 SEC]")
+    engine.add(fed_query.number, fed_query.plan, (fed_query.fed,), {fed_query.number: fed_query.fed.fold})
     for tick in (25, 40, 45, 60):
-        for each in asked.partials([(tick, site, 1, 1) for site in SITES], tick + 2):
-            engine.deliver(asked.number, each)
-    found = [u for u in split_singly(engine.on_clock(90)) if u.query == asked.number]
+        for each in fed_query.partials([(tick, site, 1, 1) for site in SITES], tick + 2):
+            engine.deliver(fed_query.number, each)
+    found = [u for u in split_singly(engine.on_clock(90)) if u.query == fed_query.number]
     # Slices begin at 25, 45, …; that of 25 begins after the query was asked, at 24.
     assert [(u.tick, u.added.to_lists(), u.coverage["field"]) for u in found] == [
         (40, [(6,)], (6, 12)), (60, [(6,)], (6, 12)), (80, [(0,)], (0, 12)),
     ]  # fmt: skip
-    late = Asked("SELECT COUNT(*) AS n FROM field [FROM NOW-19 TO NOW SLIDE 20 SEC]", number=2)
+    late = FedQuery("SELECT COUNT(*) AS n FROM field [FROM NOW-19 TO NOW SLIDE 20 SEC]", number=2)
     engine.on_clock(95)
     engine.add(2, late.plan, (late.fed,), {2: late.fed.fold})
     for each in late.partials([(95, site, 1, 1) for site in SITES] + [(105, 3, 1, 1)], 121):
@@ -238,17 +238,17 @@ def test_a_fold_begins_with_a_slice_and_what_is_before_counts_as_missing():
     assert engine.ledger()["field"]["rejected: off the schedule"] == 3
 
 
-def test_a_query_that_comes_later_has_what_the_fold_that_feeds_it_knows():
+def test_later_query_gets_all_partials_of_its_fold():
     engine = Engine(CATALOG, live=True)
-    asked = Asked(QUERIES[0])
-    engine.add(1, asked.plan, (asked.fed,), {1: asked.fed.fold})
+    fed_query = FedQuery(QUERIES[0])
+    engine.add(1, fed_query.plan, (fed_query.fed,), {1: fed_query.fed.fold})
     for tick in range(0, 30, 5):
-        for each in asked.partials([(tick, site, 1, 1) for site in SITES], tick + 1):
+        for each in fed_query.partials([(tick, site, 1, 1) for site in SITES], tick + 1):
             engine.deliver(1, each)
         engine.on_clock(tick + 2)
-    other = Asked("SELECT SUM(temp) AS s FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]")  # in the same fold
+    other = FedQuery("SELECT SUM(temp) AS s FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]")  # in the same fold
     engine.add(2, other.plan, (other.fed,))
-    for each in asked.partials([(30, site, 1, 1) for site in SITES], 31):
+    for each in fed_query.partials([(30, site, 1, 1) for site in SITES], 31):
         engine.deliver(1, each)
     said_now = split_singly(engine.on_clock(31))
     assert [(u.query, u.tick, u.added.to_lists(), u.coverage["field"]) for u in said_now] == [
@@ -257,11 +257,11 @@ def test_a_query_that_comes_later_has_what_the_fold_that_feeds_it_knows():
     ]
 
 
-def test_a_query_cannot_begin_before_what_was_folded():
+def test_query_cannot_begin_before_its_fold():
     engine = Engine(CATALOG, live=True)
-    asked = Asked(QUERIES[0])
-    engine.add(1, asked.plan, (asked.fed,), {1: asked.fed.fold})
-    for each in asked.partials([(10, 4, 1, 1)], 11):
+    fed_query = FedQuery(QUERIES[0])
+    engine.add(1, fed_query.plan, (fed_query.fed,), {1: fed_query.fed.fold})
+    for each in fed_query.partials([(10, 4, 1, 1)], 11):
         engine.deliver(1, each)
     engine.on_clock(20)
     with pytest.raises(StartBeforeRecordError) as caught:
@@ -270,13 +270,13 @@ def test_a_query_cannot_begin_before_what_was_folded():
 
 
 @pytest.mark.promise("queries-apart")
-def test_partials_are_let_go_of_when_nothing_can_ask_for_them():
-    asked = Asked(QUERIES[0])
+def test_partials_are_dropped_when_no_window_reaches_them():
+    fed_query = FedQuery(QUERIES[0])
     engine = Engine(CATALOG, live=True, tidy_every=1)
-    engine.add(1, asked.plan, (asked.fed,), {1: asked.fed.fold})
+    engine.add(1, fed_query.plan, (fed_query.fed,), {1: fed_query.fed.fold})
     sizes = []
     for tick in range(0, 2_000, 5):
-        for each in asked.partials([(tick, site, tick % 7, 1) for site in SITES], tick + 1):
+        for each in fed_query.partials([(tick, site, tick % 7, 1) for site in SITES], tick + 1):
             engine.deliver(1, each)
         engine.on_clock(tick + 2)
         sizes.append(len(save_engine(engine)))

@@ -1,4 +1,4 @@
-"""What comes late or corrects something in many clock ticks that end together: said as if each had ended by itself."""
+"""Late readings and corrections in a step of many clock ticks: answered as if each clock tick had been a step."""
 
 from dataclasses import dataclass, replace
 
@@ -66,7 +66,7 @@ def batch(came):
     )
 
 
-def said(schema, texts, came, ends, marked=(), later=None, moves=False):
+def collect_updates(schema, texts, came, ends, marked=(), later=None, moves=False):
     """Each update by itself, query by query, when the clock ticks up to each of `ends` end together; and the ledger.
 
     `later` is (clock tick, text) of a query that comes behind one of these; an engine that `moves` is saved and restored there.
@@ -120,64 +120,64 @@ ANOTHER = (
 
 @pytest.mark.promise("late-readings")
 @given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, CUTS)
-def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts, late, cuts):
+def test_multi_tick_step_revises_as_single_ticks_do(came, texts, late, cuts):
     schema = f"p: pushed (site:integer, v:integer) {late}"
-    assert said(schema, texts, came, [*sorted(cuts), END]) == said(schema, texts, came, EVERY)
+    assert collect_updates(schema, texts, came, [*sorted(cuts), END]) == collect_updates(schema, texts, came, EVERY)
 
 
 @pytest.mark.promise("live-is-replay")
 @given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, st.integers(1, 9))
-def test_what_comes_in_one_batch_is_said_as_it_is_in_portions(came, texts, late, portion):
+def test_batch_answers_as_its_portions_do(came, texts, late, portion):
     schema = f"p: pushed (site:integer, v:integer) {late}"
     with MonkeyPatch.context() as patch:
         patch.setattr(thresholds, "MAX_STEP_TUPLES", portion)
-        portions = said(schema, texts, came, [END])
-    assert portions == said(schema, texts, came, [END])
+        portions = collect_updates(schema, texts, came, [END])
+    assert portions == collect_updates(schema, texts, came, [END])
 
 
 @pytest.mark.promise("late-readings")
 @given(coming(), st.sampled_from(QUERIES[:-1]), CUTS, st.sets(st.integers(0, 20), max_size=3))
-def test_marks_keep_their_places_among_revisions(came, text, cuts, marked):
+def test_punctuation_keeps_its_place_among_revisions(came, text, cuts, marked):
     schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
-    together = said(schema, [text], came, [*sorted(cuts), END], marked)
-    assert together == said(schema, [text], came, EVERY, marked)
+    together = collect_updates(schema, [text], came, [*sorted(cuts), END], marked)
+    assert together == collect_updates(schema, [text], came, EVERY, marked)
 
 
 @pytest.mark.promise("late-readings")
 @given(coming(), st.sampled_from(QUERIES[:2]), st.sampled_from(ANOTHER), CUTS, st.integers(0, END - 1))
-def test_a_query_that_comes_later_and_an_engine_that_is_restored_tell_them_as_well(came, text, other, cuts, comes):
+def test_later_query_and_restored_engine_revise_per_tick(came, text, other, cuts, comes):
     schema = "p: pushed (site:integer, v:integer) wait 1 sec late revise by 30 sec"
-    together = said(schema, [text], came, [*sorted({*cuts, comes}), END], later=(comes, other), moves=True)
-    assert together == said(schema, [text], came, EVERY, later=(comes, other))
+    together = collect_updates(schema, [text], came, [*sorted({*cuts, comes}), END], later=(comes, other), moves=True)
+    assert together == collect_updates(schema, [text], came, EVERY, later=(comes, other))
 
 
-def test_a_correction_names_an_index_that_was_given_before_its_clock_tick():
+def test_correction_names_index_given_before_its_clock_tick():
     schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
     came = [Given(5, 0, 1, 1, 0, 1), Given(5, 0, 1, 4, 1, 1), Given(7, 0, 1, 3, 1, 1)]
-    together = said(schema, QUERIES[:1], came, [END])
-    assert together == said(schema, QUERIES[:1], came, EVERY)
+    together = collect_updates(schema, QUERIES[:1], came, [END])
+    assert together == collect_updates(schema, QUERIES[:1], came, EVERY)
     assert together[1]["rejected: no such tuple"] == 1
 
 
-def test_beyond_the_horizon_a_later_query_sees_what_was_last_said():
+def test_later_query_beyond_horizon_sees_the_last_values():
     schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
     came = [Given(5, 0, 1, 1, 0, 1), Given(16, 0, 1, 2, 1, 1), Given(20, 0, 1, 3, 1, 1)]
-    together = said(schema, QUERIES[:1], came, [30, END], later=(30, ANOTHER[0] + " SINCE 2"))
-    assert together == said(schema, QUERIES[:1], came, EVERY, later=(30, ANOTHER[0] + " SINCE 2"))
+    together = collect_updates(schema, QUERIES[:1], came, [30, END], later=(30, ANOTHER[0] + " SINCE 2"))
+    assert together == collect_updates(schema, QUERIES[:1], came, EVERY, later=(30, ANOTHER[0] + " SINCE 2"))
     assert (LATER, 6, 1, 0, [], [(2, 1)]) in together[0]
 
 
-def test_a_mark_stands_behind_the_revisions_of_its_clock_tick():
+def test_punctuation_follows_revisions_of_its_clock_tick():
     schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
     came = [Given(5, 0, 1, 1, 0, 1), Given(10, 0, 1, 2, 0, 1), Given(13, 0, 1, 4, 1, 1)]
-    together, _ = said(schema, QUERIES[:1], came, [10, END], marked=[1])
-    assert together == said(schema, QUERIES[:1], came, EVERY, marked=[1])[0]
+    together, _ = collect_updates(schema, QUERIES[:1], came, [10, END], marked=[1])
+    assert together == collect_updates(schema, QUERIES[:1], came, EVERY, marked=[1])[0]
     assert together.index((1, 10, 1)) == 1 + max(at for at, line in enumerate(together) if line[3:4] == (1,))
 
 
-def test_a_window_that_holds_nothing_between_slices_that_came_together_has_a_row_all_the_same():
+def test_empty_window_between_slices_has_a_row():
     schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
     came = [Given(15, -2, 1, 4, 0, 1), Given(21, 10, 1, 1, 0, 1), Given(23, 11, 1, 3, 0, 1)]
-    together, _ = said(schema, QUERIES[2:3], came, [5, END])
-    assert together == said(schema, QUERIES[2:3], came, EVERY)[0]
+    together, _ = collect_updates(schema, QUERIES[2:3], came, [5, END])
+    assert together == collect_updates(schema, QUERIES[2:3], came, EVERY)[0]
     assert (1, 15, 1, 1, [(None, None)], [(3, 3)]) in together

@@ -1,4 +1,4 @@
-"""The cells of slices in parts, against a list of all of them."""
+"""The slice store against a list of all cells."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def slices_of(parts):
 
 @pytest.mark.promise("exact-aggregates")
 @given(st.data())
-def test_what_is_held_is_in_order_whatever_is_cut_off(data):
+def test_slice_store_stays_in_order_after_cuts(data):
     held, wanted = SliceStore(), []
     for operation in data.draw(st.lists(st.sampled_from(OPERATIONS), max_size=20)):
         low, high = sorted(data.draw(st.tuples(st.integers(0, 30), st.integers(0, 30))))
@@ -53,14 +53,14 @@ def test_what_is_held_is_in_order_whatever_is_cut_off(data):
         assert len(held) == len(wanted)
 
 
-def test_between_two_slices_of_one_part_there_is_nothing():
+def test_range_between_two_slices_of_a_part_is_empty():
     held = SliceStore()
     held.add(cells([1, 5]))
     assert held.between(2, 4) == []
 
 
 @pytest.mark.promise("exact-aggregates")
-def test_what_stays_of_a_part_keeps_nothing_of_the_rest_alive():
+def test_rest_of_a_cut_part_frees_the_memory_cut_off():
     held, part = SliceStore(), cells(range(1000))
     held.add(part)
     held.cut_off_before(999)

@@ -1,4 +1,4 @@
-"""Aggregates from slices: groups that come, go and stay away, each in few of many slices; what is taken back from them."""
+"""Aggregates from slices: groups that come and go, each in few of many slices, and tuples that are undone."""
 
 import pytest
 
@@ -8,7 +8,7 @@ SCHEMA = "r: sensed (v:integer) every 1 sec at sites 1"
 MANY = 300
 
 
-def test_a_group_that_lost_its_only_tuple_is_gone_from_every_window():
+def test_group_without_tuples_leaves_every_window():
     readings = [{"_tick": tick, "_site": 1, "v": tick} for tick in range(MANY)]
     query = "SELECT v, COUNT(*) AS n FROM r [FROM NOW-99 TO NOW SLIDE 1 SEC] GROUP BY v"
     told = replayed(SCHEMA, {"r": readings}, [query, ("DELETE FROM r WHERE tick = 150", MANY - 1)])
@@ -20,7 +20,7 @@ def test_a_group_that_lost_its_only_tuple_is_gone_from_every_window():
 
 
 @pytest.mark.promise("exact-aggregates")
-def test_what_is_taken_back_from_one_aggregate_is_not_taken_back_from_those_that_share_its_counts():
+def test_undo_leaves_aggregates_with_shared_counts():
     readings = [{"_tick": tick, "_site": 1, "v": tick % 2} for tick in range(25)]
     query = (
         "SELECT v, COUNT(*) AS n, AVG(v) AS mean, SUM(v) AS total FROM r [FROM NOW-9 TO NOW SLIDE 10 SEC] GROUP BY v"

@@ -1,4 +1,4 @@
-"""Windows of rows of a matrix, against each of them put together row by row."""
+"""Windows over rows of a matrix, against each window merged row by row."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def windows(draw):
 
 @pytest.mark.promise("exact-aggregates")
 @given(windows(), st.data())
-def test_each_window_is_what_its_rows_are_together(found, data):
+def test_sparse_table_folds_rows_of_each_window(found, data):
     rows, width, begin, end = found
     doubling = SparseTable(rows, width, begin, end)
     cells = data.draw(st.lists(st.integers(0, 9), min_size=rows * width, max_size=rows * width))
@@ -38,7 +38,7 @@ def test_each_window_is_what_its_rows_are_together(found, data):
 
 @pytest.mark.promise("exact-aggregates")
 @given(windows(), st.data())
-def test_what_does_not_fold_cell_by_cell_is_put_together_alike(found, data):
+def test_sparse_table_merges_states_without_folds(found, data):
     rows, width, begin, end = found
     least = create_aggregate("MIN", "string")
     texts = data.draw(st.lists(st.none() | st.text("abc", max_size=2), min_size=rows * width, max_size=rows * width))

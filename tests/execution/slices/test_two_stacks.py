@@ -1,4 +1,4 @@
-"""Windows one after the other, against each of them put together slice by slice."""
+"""Consecutive windows from two stacks, against each window merged slice by slice."""
 
 from itertools import pairwise
 
@@ -32,7 +32,7 @@ def answers(found):
 
 @pytest.mark.promise("exact-aggregates")
 @given(st.data())
-def test_a_window_is_what_its_slices_are_together(data):
+def test_two_stacks_give_the_merge_of_all_slices(data):
     sliding, parts, of, first = TwoStacks(), [], [], 0
     for number in range(data.draw(st.integers(1, 25))):
         width = 2 if data.draw(st.integers(0, 9)) else 3  # a group that was not there before
@@ -63,7 +63,7 @@ def test_a_window_is_what_its_slices_are_together(data):
 
 
 @pytest.mark.promise("exact-aggregates")
-def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
+def test_two_stacks_merge_a_slice_three_times_at_most(monkeypatch):
     times, merged = 0, state_bundle.StateBundle.combine
 
     def counted(self, other):
@@ -79,14 +79,14 @@ def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
     assert times <= 3 * slices
 
 
-def test_a_slice_that_became_another_is_looked_at_anew():
+def test_replaced_slice_is_merged_again():
     sliding, parts = TwoStacks(), [part(number, number, [number]) for number in range(5)]
     assert answers(sliding.over(parts[:4], bundled)) == [[4], [0]]
     parts[2] = part(2, 2, [-7])
     assert answers(sliding.over(parts[1:], bundled)) == [[4], [-7]]
 
 
-def test_what_does_not_fold_cell_by_cell_is_put_together_elsewhere():
+def test_two_stacks_refuse_states_without_folds():
     least = create_aggregate("MIN", "string")
     assert (
         TwoStacks().over([part(0, 0, [1])], lambda cells: state_bundle.bundle_states([least], [least.init(1)])) is None

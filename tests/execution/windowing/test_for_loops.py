@@ -1,4 +1,12 @@
-"""For-loop windows in the engine (semantics 10.8 and its corners in 14), worked out by hand; and generated ones against the oracle."""
+"""For-loop windows in the engine (semantics 10.8 and 14), worked out by hand; and generated ones against the oracle.
+
+FOR (t = 0; t < 3; t += 1) { WindowIs(R, 5*t, 5*t + 4) }
+
+tick   0    4 5    9 10   14
+t=0    [----]                    made at 4
+t=1           [----]             made at 9
+t=2                  [----]      made at 14
+"""
 
 import pytest
 
@@ -28,13 +36,13 @@ def readings(count, late=()):
     ]
 
 
-def told(query, r=(), p=(), t=(), **options):
+def run_loop(query, r=(), p=(), t=(), **options):
     return replayed(SCHEMA, {"r": list(r), "p": list(p), "t": list(t)}, [query], **options)
 
 
 def windows(query, *args, **options):
     """[(tick, t, values)] of the first answers; rows of one column as bare values."""
-    said = told(query, *args, **options).result.windows()
+    said = run_loop(query, *args, **options).result.windows()
     return [(w.tick, w.t, [row[0] if len(row) == 1 else row for row in w.added]) for w in said if w.revision == 0]
 
 
@@ -45,36 +53,36 @@ def loop(header, windows, query="SELECT v FROM r"):
 # --- which windows, and when -----------------------------------------------------------------------------------------
 
 
-def test_a_snapshot_is_made_at_its_right_end():
-    found = told(loop("; t == 0; t = -1", "WindowIs(r, 1, 3);"), readings(6), every_tick=True)
+def test_snapshot_loop_makes_window_at_right_end():
+    found = run_loop(loop("; t == 0; t = -1", "WindowIs(r, 1, 3);"), readings(6), every_tick=True)
     assert [(w.tick, w.n, w.t, w.added) for w in found.result.windows()] == [(3, 1, 0, [(10,), (20,), (30,)])]
     assert found.clocks[1] == [3]  # as soon as its readings are here
 
 
-def test_a_landmark_window():
+def test_landmark_loop_keeps_its_left_end():
     assert windows(loop("t = 2; t <= 4; t++", "WindowIs(r, 2, t);"), readings(7)) == [
         (2, 2, [20]), (3, 3, [20, 30]), (4, 4, [20, 30, 40]),
     ]  # fmt: skip
 
 
-def test_a_hopping_window_with_durations():
+def test_hopping_loop_takes_durations():
     assert windows(loop("t = ST; t < ST + 7 SEC; t += 3 SEC", "WindowIs(r, t - 1, t);"), readings(9)) == [
         (0, 0, [0]), (3, 3, [20, 30]), (6, 6, [50, 60]),
     ]  # fmt: skip
 
 
-def test_a_band_join_combines_for_the_same_t_only():
+def test_band_join_combines_windows_of_equal_t_only():
     query = "SELECT x.v AS a, y.v AS b FROM r AS x, r AS y WHERE x.v < y.v FOR (t = 1; t < 3; t++) { WindowIs(x, t - 1, t); WindowIs(y, t, t); }"
     assert windows(query, readings(4)) == [(1, 1, [(0, 10)]), (2, 2, [(10, 20)])]
 
 
-def test_a_window_is_made_after_the_one_before_it():
+def test_loop_windows_are_made_in_order():
     """Right ends 4, 2 and 5: the second window is made at 4, where its readings have long been there."""
-    found = told(loop("t = 4; t <> 6; t = 14 - 2 * t - t / 4 * 4", "WindowIs(r, t, t);"), readings(8)).result
+    found = run_loop(loop("t = 4; t <> 6; t = 14 - 2 * t - t / 4 * 4", "WindowIs(r, t, t);"), readings(8)).result
     assert [(w.tick, w.n, w.t, w.added) for w in found.windows()][:2] == [(4, 1, 4, [(40,)]), (4, 2, 2, [(20,)])]
 
 
-def test_windows_wholly_in_the_past_are_made_at_once():
+def test_loop_windows_in_the_past_are_made_at_once():
     query = (loop("t = 2; t <= 4; t++", "WindowIs(r, t - 1, t);"), 6)
     found = replayed(SCHEMA, {"r": readings(9), "p": [], "t": []}, [query], every_tick=True)
     said = found.result.windows()
@@ -84,27 +92,27 @@ def test_windows_wholly_in_the_past_are_made_at_once():
     assert found.clocks[1] == [6, 6, 6]
 
 
-def test_st_is_the_start():
+def test_st_is_the_start_tick():
     query = (loop("t = ST; t < ST + 2; t++", "WindowIs(r, t, t);"), 3)
     said = replayed(SCHEMA, {"r": readings(9), "p": [], "t": []}, [query]).result.windows()
     assert [(w.tick, w.t, w.added) for w in said] == [(3, 3, [(30,)]), (4, 4, [(40,)])]
 
 
-def test_t_starts_at_zero_and_a_false_condition_gives_nothing():
+def test_false_condition_makes_no_window():
     assert windows(loop("; t < 2; t++", "WindowIs(r, t, t);"), readings(4)) == [(0, 0, [0]), (1, 1, [10])]
     assert windows(loop("t = 5; t < 5; t++", "WindowIs(r, t, t);"), readings(4)) == []
 
 
-def test_a_right_end_before_the_left_one_is_an_empty_window():
+def test_right_end_before_left_end_is_an_empty_window():
     assert windows(loop("t = 1; t < 3; t++", "WindowIs(r, t, t - 1);"), readings(4)) == [(0, 1, []), (1, 2, [])]
 
 
-def test_division_is_cut_toward_zero_and_conditions_have_not_and_or():
+def test_loop_division_cuts_toward_zero():
     header = "t = -7; NOT (t / 2 = -1) AND (t < 0 OR t > 100); t += 2"
     assert [t for _, t, _ in windows(loop(header, "WindowIs(r, t, t);"), readings(4))] == [-7, -5]
 
 
-def test_for_ends_the_windows():
+def test_for_clause_ends_loop_windows():
     assert [t for _, t, _ in windows(loop("; t < 9; t++", "WindowIs(r, t, t);") + " FOR 2 SEC", readings(9))] == [
         0,
         1,
@@ -115,7 +123,7 @@ def test_for_ends_the_windows():
 # --- backwards -------------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_goes_back_ends_before_the_first_tick():
+def test_backward_loop_ends_before_the_first_tick():
     header = "t = 4; t > -100; t -= 2"
     assert windows(loop(header, "WindowIs(r, t - 1, t);"), readings(8)) == [
         (4, 4, [30, 40]), (4, 2, [10, 20]), (4, 0, [0]),
@@ -126,13 +134,13 @@ def test_a_loop_that_goes_back_ends_before_the_first_tick():
     assert [t for _, t, _ in windows(both, readings(5))] == [1, 0, -1, -2]  # as long as one of them holds tick 0
 
 
-def test_only_what_follows_a_decrease_ends_the_loop():
+def test_loop_ends_only_after_a_decrease():
     assert windows(loop("t = -3; t < 1; t++", "WindowIs(r, t, t);"), readings(3)) == [
         (0, -3, []), (0, -2, []), (0, -1, []), (0, 0, [0]),
     ]  # fmt: skip
 
 
-def test_backwards_over_rows():
+def test_backward_loop_over_rows():
     p = [{"_arrival": a, "v": a} for a in (0, 2, 4)]
     header = "t = 3; t > -9; t--"
     assert windows(loop(header, "WindowIs(p ROWS, t - 1, t);", "SELECT v FROM p"), p=p) == [
@@ -143,26 +151,26 @@ def test_backwards_over_rows():
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def test_rows_are_waited_for():
+def test_loop_waits_for_its_rows():
     p = [{"_arrival": a, "v": a} for a in (1, 1, 4, 7)]
     found = windows(loop("t = 1; t < 9; t++", "WindowIs(p ROWS, t - 1, t);", "SELECT v FROM p"), p=p, until=9)
     assert found == [(1, 1, [1]), (1, 2, [1, 1]), (4, 3, [1, 4]), (7, 4, [4, 7])]
 
 
-def test_st_is_zero_with_rows_and_rows_below_one_have_arrived_at_the_start():
+def test_rows_below_one_arrive_at_the_start():
     p = [{"_arrival": a, "v": a} for a in (4, 5)]
     query = loop("t = ST - 1; t < 3; t++", "WindowIs(p ROWS, t, t);", "SELECT v FROM p")
     assert windows(query, p=p) == [(0, -1, []), (0, 0, []), (4, 1, [4]), (5, 2, [5])]
 
 
-def test_a_row_that_was_taken_back_is_an_empty_row():
+def test_deleted_row_is_an_empty_row():
     p = [
         {"_arrival": 0, "v": 1},
         {"_arrival": 1, "v": 2},
         {"_arrival": 2, "_weight": -1, "_replaces": 1},
         {"_arrival": 3, "v": 3},
     ]
-    said = told(loop("t = 1; t < 9; t++", "WindowIs(p ROWS, t - 1, t);", "SELECT v FROM p"), p=p).result.windows()
+    said = run_loop(loop("t = 1; t < 9; t++", "WindowIs(p ROWS, t - 1, t);", "SELECT v FROM p"), p=p).result.windows()
     assert [(w.tick, w.t, w.revision, w.removed, w.added) for w in said] == [
         (0, 1, 0, [], [(1,)]),
         (1, 2, 0, [], [(1,), (2,)]),
@@ -175,7 +183,7 @@ def test_a_row_that_was_taken_back_is_an_empty_row():
 # --- several loops, tables, converters -------------------------------------------------------------------------------
 
 
-def test_loops_combine_as_products_do_and_t_is_a_list():
+def test_two_loops_combine_and_t_is_a_list():
     query = (
         "SELECT x.v AS a, y.v AS b FROM r AS x, p AS y "
         "FOR (t = 2; t < 9; t += 3) { WindowIs(y, t - 2, t); } FOR (t = 1; t < 7; t += 2) { WindowIs(x, t, t); }"
@@ -186,36 +194,36 @@ def test_loops_combine_as_products_do_and_t_is_a_list():
     ]  # fmt: skip
 
 
-def test_all_windows_of_the_most_recent_tick_take_part():
+def test_all_windows_of_the_most_recent_tick_combine():
     query = (
         "SELECT x.v AS a, y.v AS b FROM r AS x, r AS y "
         "FOR (t = 1; t >= 0; t--) { WindowIs(x, t, t); } FOR (t = 1; t < 3; t++) { WindowIs(y, t, t); }"
     )
-    said = told(query, readings(4)).result.windows()
+    said = run_loop(query, readings(4)).result.windows()
     assert [(w.tick, w.n, w.t, w.added) for w in said] == [
         (1, 1, (1, 1), [(10, 10)]), (1, 2, (0, 1), [(0, 10)]), (2, 1, (1, 2), [(10, 20)]), (2, 2, (0, 2), [(0, 20)]),
     ]  # fmt: skip
 
 
-def test_a_stored_extent_is_read_at_the_tick_of_each_window():
+def test_table_beside_loop_is_read_at_each_window():
     t = [(0, [{"w": 1}]), (2, [{"w": 2}, {"w": 3}]), (3, [])]
     query = "SELECT t.w AS w, r.v AS v FROM t, r FOR (t = 1; t < 4; t++) { WindowIs(r, t, t); }"
     assert windows(query, readings(5), t=t) == [(1, 1, [(1, 10)]), (2, 2, [(2, 20), (3, 20)]), (3, 3, [])]
 
 
-def test_below_a_converter():
+def test_loop_below_a_converter():
     query = f"ISTREAM({'SELECT v FROM r'}) FOR (t = 1; t < 4; t++) {{ WindowIs(r, t - 1, t); }}"
-    assert [(x.tick, x.index, x.row) for x in told(query, readings(6)).result.tuples()] == [
+    assert [(x.tick, x.index, x.row) for x in run_loop(query, readings(6)).result.tuples()] == [
         (1, 1, (0,)), (1, 2, (10,)), (2, 3, (20,)), (3, 4, (30,)),
     ]  # fmt: skip
 
 
-def test_over_a_subquery():
+def test_loop_over_a_subquery():
     query = loop("t = 1; t < 4; t += 2", "WindowIs(z, t - 1, t);", "SELECT v FROM (SELECT v FROM r WHERE v <> 10) AS z")
     assert windows(query, readings(6)) == [(1, 1, [0]), (3, 3, [20, 30])]
 
 
-def test_aggregates_know_the_order_of_the_stream():
+def test_last_in_loop_follows_the_stream_order():
     query = loop("t = 1; t < 4; t += 2", "WindowIs(r, 0, t);", "SELECT FIRST(v), LAST(v), COUNT(*) FROM r")
     assert windows(query, readings(6)) == [(1, 1, [(0, 10, 2)]), (3, 3, [(0, 30, 4)])]
 
@@ -223,9 +231,9 @@ def test_aggregates_know_the_order_of_the_stream():
 # --- revisions and coverage ------------------------------------------------------------------------------------------
 
 
-def test_late_readings_revise_every_window_that_holds_them():
+def test_late_reading_revises_all_its_loop_windows():
     query = loop("t = 1; t < 4; t++", "WindowIs(r, t - 1, t);", "SELECT COUNT(*) FROM r")
-    found = told(query, readings(9, late=[(1, 7)]), every_tick=True)
+    found = run_loop(query, readings(9, late=[(1, 7)]), every_tick=True)
     said = [(clock, w.tick, w.t, w.revision, w.coverage["r"], w.removed, w.added)
             for clock, w in zip(found.clocks[1], found.result.windows(), strict=True)]  # fmt: skip
     assert said == [
@@ -237,7 +245,7 @@ def test_late_readings_revise_every_window_that_holds_them():
     ]
 
 
-def test_beyond_the_horizon_nothing_is_revised():
+def test_reading_beyond_horizon_revises_no_loop_window():
     schema = SCHEMA.replace("1 min", "3 sec")
     query = loop("t = 1; t < 3; t++", "WindowIs(r, t, t);")
     rows = readings(9, late=[(1, 4), (2, 6)])
@@ -245,8 +253,8 @@ def test_beyond_the_horizon_nothing_is_revised():
     assert [(w.t, w.revision, w.added) for w in said] == [(1, 0, []), (2, 0, []), (1, 1, [(10,)])]
 
 
-def test_coverage_is_that_of_the_range_from_the_first_tick_on():
-    said = told(loop("t = 2; t < 7; t += 2", "WindowIs(r, t - 4, t);"), readings(9)).result.windows()
+def test_loop_coverage_counts_from_the_first_tick():
+    said = run_loop(loop("t = 2; t < 7; t += 2", "WindowIs(r, t - 4, t);"), readings(9)).result.windows()
     assert [w.coverage for w in said] == [{"r": [3, 3]}, {"r": [5, 5]}, {"r": [5, 5]}]
 
 
@@ -255,12 +263,12 @@ def test_coverage_is_that_of_the_range_from_the_first_tick_on():
 
 def ended(query, *args, **options):
     """(code, clock, message behind the colon), and the t of the windows before."""
-    found = told(query, *args, every_tick=True, **options).result
+    found = run_loop(query, *args, every_tick=True, **options).result
     error = found.errors[1]
     return error.code, error.clock, error.message.split(": ")[1], [w.t for w in found.windows()]
 
 
-def test_a_change_that_leaves_t_as_it_was_ends_the_query():
+def test_change_without_effect_on_t_ends_the_query():
     """Also where the condition would be false then."""
     expected = ("SN512", 3, "the change leaves t as it was, 3", [1, 3])
     assert ended(loop("t = 1; t < 9; t = 3", "WindowIs(r, t, t);"), readings(6)) == expected
@@ -278,40 +286,40 @@ def test_a_change_that_leaves_t_as_it_was_ends_the_query():
         ("t = 2; t < 9; t++", "t, t / (1 - 1)", []),
     ],
 )
-def test_a_division_by_zero_ends_the_query(header, window, expected):
+def test_division_by_zero_in_loop_ends_the_query(header, window, expected):
     code, _, message, given = ended(loop(header, f"WindowIs(r, {window});"), readings(9))
     assert (code, message, given) == ("SN512", "division by zero", expected)
 
 
-def test_the_ten_thousandth_evaluation_at_one_tick_ends_the_query():
+def test_ten_thousand_evaluations_at_a_tick_end_the_query():
     code, clock, message, given = ended(loop("; t >= 0; t++", "WindowIs(r, 1, 2);"), readings(6))
     assert (code, clock, message) == ("SN512", 2, "this is the 10,000th evaluation at tick 2")
     assert given == list(range(EVALUATION_LIMIT - 1))
 
 
-def test_numbers_have_64_bits():
+def test_loop_number_beyond_64_bits_ends_the_query():
     code, _, message, given = ended(loop("t = 3; t > 0; t = t * t", "WindowIs(r, 0, 0);"), readings(3))
     assert (code, message) == ("SN512", f"{3**64} does not fit into 64 bits")
     assert given == [3 ** (2**i) for i in range(6)]
 
 
-def test_a_first_value_of_thousands_of_terms():
+def test_loop_evaluates_thousands_of_terms():
     query = loop(f"t = ST{' + 1' * 5000} - 5000; t < 3; t++", "WindowIs(r, t, t);")
-    assert [w.t for w in told(query, readings(4)).result.windows()] == [0, 1, 2]
+    assert [w.t for w in run_loop(query, readings(4)).result.windows()] == [0, 1, 2]
 
 
-def test_nothing_is_said_of_a_query_that_has_ended():
+def test_ended_query_gives_no_update():
     """The other loop goes on to the tick of the error, and a late reading revises nothing any more."""
     query = (
         "SELECT x.v AS a, y.v AS b FROM r AS x, r AS y "
         "FOR (t = 0; t < 9; t++) { WindowIs(x, t, t); } FOR (t = 1; t < 9; t = 3) { WindowIs(y, t, t); }"
     )
-    found = told(query, readings(9, late=[(1, 7)]), every_tick=True).result
+    found = run_loop(query, readings(9, late=[(1, 7)]), every_tick=True).result
     assert [(w.tick, w.t, w.revision) for w in found.windows()] == [(1, (1, 1), 0), (2, (2, 1), 0), (3, (3, 3), 0)]
     assert found.errors[1].clock == 3
 
 
-def test_queries_beside_it_go_on():
+def test_failed_loop_leaves_other_queries_running():
     queries = [loop("t = 1; t < 9; t = 1", "WindowIs(r, t, t);"), "SELECT v FROM r [NOW]"]
     found = replayed(SCHEMA, {"r": readings(5), "p": [], "t": []}, queries).result
     assert list(found.errors) == [1]
@@ -328,14 +336,14 @@ def test_queries_beside_it_go_on():
         ("t / 2", 1), ("t / -2", -1), ("t - t", None), ("t * t", None), ("2 / t", None), ("-(3 - t)", 1), ("0 * t", 0),
     ],
 )  # fmt: skip
-def test_which_way_an_end_moves(text, expected):
+def test_slope_of_window_ends(text, expected):
     plan = bind_text(loop("t = 0; t < 9; t++", f"WindowIs(r, {text}, t);"), read_schema(SCHEMA))[0]
     bound = next(node for node in walk(rewrite(plan)[0].root) if isinstance(node, LoopWindow))
     assert find_slope(bound.left, bound.loop.t) == expected
 
 
 @pytest.mark.promise("bounded-memory")
-def test_what_no_window_can_reach_is_let_go_of(monkeypatch):
+def test_loop_drops_tuples_that_no_window_reaches(monkeypatch):
     from basestation.execution.engine import Engine
     from basestation.execution.windowing.window_store import TickOrderedStore
 

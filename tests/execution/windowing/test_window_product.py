@@ -1,4 +1,10 @@
-"""Which windows stand together, against what stands there tick by tick; and edges against a count of each."""
+"""Combinations of windows, against what is combined tick by tick; and edges against a count of each.
+
+tick        0    2    3    4    6
+input A     A1   A2        A3   A4
+input B               B1        B2
+combined              A2B1 A3B1 A4B2
+"""
 
 from itertools import product
 
@@ -23,7 +29,7 @@ def sequences(draw):
 
 @pytest.mark.promise("joins")
 @given(sequences())
-def test_at_each_tick_all_combinations_of_the_most_recent(told):
+def test_each_tick_combines_the_most_recent_windows(told):
     recent = [np.arange(count) for _, count in told]
     new = [WindowSequence(np.array(of, np.int64), 10 + np.arange(len(of))) for of, _ in told]
     ticks, n, numbers = combine_recent(new, recent)
@@ -45,7 +51,7 @@ def windows(draw):
 
 
 @given(windows(), st.lists(st.integers(-20, 50), max_size=20))
-def test_the_windows_that_hold_a_tick_go_from_a_first_to_a_last(told, ticks):
+def test_windows_containing_a_tick_are_consecutive(told, ticks):
     left, right = told
     found = find_containing(*(np.array(of, np.int64) for of in (left, right, ticks)))
     assert found[0].tolist() == [sum(end < tick for end in right) for tick in ticks]
