@@ -41,7 +41,7 @@ def find_agenda(world: World, plan: NetworkPlan, plans: PlanCache) -> Agenda | N
     if must_defer(world, now):
         return before
     reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in plan.requested)
-    problem = plans.problem(world, plan.queries, plan.scheduled)
+    problem = plans.problem(world, plan.queries, plan.planned)
     network = replace(problem.network, tree=world.tree, topology=world.topology)
     placement = Placement(world.tree, reached)
     found = plans.agenda(placement, replace(problem, network=network), delivery_bound_ms(world, plan.queries))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from basestation.controller.network_plan import PlanCache, delivery_bound_ms
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.controller.requirements import find_report_starts, live_deliveries, split_plan
+from basestation.controller.sampling_demand import SamplingDemand
 from basestation.controller.world import World
 from basestation.execution.plan_checks import last_tick
 from basestation.planner.partial_source import PartialSource
@@ -21,7 +22,6 @@ from innet.errors import PlacementError, ProgramError
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
 from innet.placement.fold_sharing import find_state, has_all_states
-from innet.placement.load_model import Round
 from innet.placement.placement import PlacedOperator, Placement
 from innet.placement.placement_search import FoldDecision, FoldOption, build_placement, place
 
@@ -122,7 +122,8 @@ def _place_folds(
     sources = tuple(PartialSource(candidate.node, candidate.fold, 0, ()) for candidate in candidates)
     submitted = replace(query, deliveries=tuple(found.readings), partial_sources=sources)
     queries = [*(other for other in world.live.values() if other.needs), submitted]
-    scheduled = plans.schedule(world, plans.now, submitted=[submitted])
+    demand = SamplingDemand.of((*world.live.values(), submitted), world.catalog)
+    scheduled = plans.planning_schedule(world, demand)
     problem = plans.problem(world, queries, scheduled)
     options = tuple(dict.fromkeys(FoldOption(c.fold, c.unfolded_readings) for c in candidates))
     deliveries, running = (*live_deliveries(world), *found.readings), tuple(world.running.values())
@@ -133,16 +134,14 @@ def _place_folds(
         folded = [candidate for candidate in candidates if candidate.fold in chosen]
     else:
         bound_ms = delivery_bound_ms(world, queries)
-
-        def find_round(tried: Placement) -> Round | None:
-            """The round of a placement's agenda; None if there is no agenda."""
-            try:
-                agenda = plans.agenda(tried, problem, bound_ms)
-            except PlacementError:
-                return None
-            return Round(agenda.period // problem.round.interval, problem.round.interval)
-
-        placement, decisions = place(deliveries, options, problem, running, world.last_fold, find_round)
+        placement, decisions = place(
+            deliveries,
+            options,
+            problem,
+            running,
+            world.last_fold,
+            lambda tried: plans.find_round(tried, problem, bound_ms),
+        )
         folded = [c for c in candidates if any(decision.runs for decision in decisions if decision.fold == c.fold)]
     plans.compile(placement.placed, scheduled, world)
     return placement, folded, decisions

@@ -49,13 +49,14 @@ def plan_desired_state(world: World, plans: PlanCache, renewed: Collection[str] 
     begin = timed.agenda.begin if timed.agenda is not None and is_agenda_pending(timed, now) else None
     if begin is not None or is_agenda_pending(world, now):
         plan = plans.plan(world, now if begin is None else begin, everything)
-    programs = innet.downlink.make_images(plan.programs, world.tree, plan.scheduled.schedules, timed.agenda)
+    running, compiled = plan.installation
+    programs = innet.downlink.make_images(compiled, world.tree, plan.scheduled.schedules, timed.agenda)
     schedules = acquisition.downlink.encode_images(plan.scheduled.schedules)
     desired = {
         MoteId(site): DesiredState(schedules.get(site), programs.get(site))
         for site in sorted(schedules.keys() | programs.keys())
     }
-    folds = {placed.number: placed for placed in plan.running if placed.number}
+    folds = {placed.number: placed for placed in running if placed.number}
     limits = find_silence_limits(world)
     limits = limits if begin is None else _longer_limits(world.silence_limits, limits)
     target = replace(

@@ -4,7 +4,8 @@ A candidate state is a World with the queries and folds that would run. A decisi
 of them need the same schedules and agendas; a PlanCache shares these.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -56,8 +57,10 @@ class PlanCache:
         self.now = now
         self._plans: dict[Hashable, NetworkPlan] = {}
         self._schedules: dict[Hashable, ScheduleSet] = {}
+        self._planning: dict[Hashable, ScheduleSet] = {}
         self._programs: dict[Hashable, list[MoteProgram]] = {}
         self._agendas: dict[Hashable, Agenda | PlacementError] = {}
+        self._rounds: dict[Hashable, Round | None] = {}
         self._trees: dict[int, RoutingTree] = {}
         self._kept: dict[int, object] = {}  # id -> object: an id in a key stays that of its object
 
@@ -70,17 +73,24 @@ class PlanCache:
             self._plans[state] = NetworkPlan(world, tick, renewed, self)
         return self._plans[state]
 
-    def schedule(
-        self, world: World, tick: int, renewed: Collection[str] = (), submitted: Iterable[QueryRecord] = ()
-    ) -> ScheduleSet:
-        """One schedule per site for all live queries, and some that are not accepted yet. ScheduleError if impossible."""
-        demand = SamplingDemand.of((*world.live.values(), *submitted), world.catalog)
+    def schedule(self, world: World, demand: SamplingDemand, tick: int, renewed: Collection[str] = ()) -> ScheduleSet:
+        """One schedule per site from a tick on. ScheduleError if motes cannot sample what the demand needs."""
         if demand == world.demand and not renewed:
             return world.scheduled
         key = demand, tick, frozenset(renewed), *self._identify(world)
         if key not in self._schedules:
             self._schedules[key] = demand.schedule(world.catalog, world.scheduled, tick, renewed)
         return self._schedules[key]
+
+    def planning_schedule(self, world: World, demand: SamplingDemand) -> ScheduleSet:
+        """Schedules by which to plan: any that sample the same. A plan does not depend on which sites send a value, nor on
+        the numbers and first ticks of samplings."""
+        if world.demand is not None and demand.sampling == world.demand.sampling:
+            return world.scheduled
+        key = demand.sampling, *self._identify(world)
+        if key not in self._planning:
+            self._planning[key] = self.schedule(world, demand, self.now)
+        return self._planning[key]
 
     def compile(self, placed: Sequence[PlacedOperator], scheduled: ScheduleSet, world: World) -> list[MoteProgram]:
         """One program per site and sampling. ProgramError where a mote has no room."""
@@ -105,16 +115,28 @@ class PlanCache:
             deployment, world.catalog, tree, topology, scheduled.schedules, round, world.statistics
         )
 
+    def find_round(self, placement: Placement, problem: PlacementProblem, bound_ms: int | None) -> Round | None:
+        """The round of a placement's agenda; None if no agenda has time. The order of the operators does not matter."""
+        key = (
+            frozenset(Counter(self._describe(placement)).items()),
+            *self._describe_problem(placement, problem, bound_ms),
+        )
+        if key not in self._rounds:
+            try:
+                agenda = self.agenda(placement, problem, bound_ms)
+            except PlacementError:
+                self._rounds[key] = None
+            else:
+                interval = problem.round.interval
+                self._rounds[key] = Round(agenda.period // interval, interval)
+        return self._rounds[key]
+
     def agenda(self, placement: Placement, problem: PlacementProblem, bound_ms: int | None) -> Agenda:
         """The agenda of a placement. PlacementError, with the figures, if none has time for what has to be sent.
 
         Fold numbers do not matter: placements that differ in nothing else have the same agenda.
         """
-        numbers = {fold.number: rank for rank, fold in enumerate(placement.folds, 1)}
-        placed = tuple((p.operator, p.sites, numbers.get(p.number, 0), p.merging, p.room) for p in placement.placed)
-        network = problem.network
-        identified = map(self._id, (placement.tree, network.topology, problem.schedules, problem.statistics))
-        key = placed, problem.round, bound_ms, *identified
+        key = tuple(self._describe(placement)), *self._describe_problem(placement, problem, bound_ms)
         if key not in self._agendas:
             try:
                 self._agendas[key] = schedule_placement(placement, problem, bound_ms)
@@ -124,6 +146,16 @@ class PlanCache:
         if isinstance(found, PlacementError):
             raise found
         return found
+
+    def _describe(self, placement: Placement) -> Iterator[Hashable]:
+        """The operators of a placement, without the numbers of folds."""
+        return ((p.operator, p.sites, p.merging, p.room) for p in placement.placed)
+
+    def _describe_problem(
+        self, placement: Placement, problem: PlacementProblem, bound_ms: int | None
+    ) -> tuple[Hashable, ...]:
+        parts = placement.tree, problem.network.topology, problem.schedules, problem.statistics
+        return problem.round, bound_ms, *map(self._id, parts)
 
     def _declared_tree(self, deployment: Deployment) -> RoutingTree:
         key = self._id(deployment)
@@ -165,8 +197,13 @@ class NetworkPlan:
 
     @cached_property
     def scheduled(self) -> ScheduleSet:
-        """The schedule of each site."""
-        return self._cache.schedule(self.world, self._tick, self._renewed)
+        """The schedule of each site, as it is installed."""
+        return self._cache.schedule(self.world, self.demand, self._tick, self._renewed)
+
+    @cached_property
+    def planned(self) -> ScheduleSet:
+        """Schedules that sample the same, shared with other candidate states."""
+        return self._cache.planning_schedule(self.world, self.demand)
 
     @cached_property
     def requested(self) -> tuple[PlacedOperator, ...]:
@@ -175,8 +212,16 @@ class NetworkPlan:
 
     @cached_property
     def _compiled(self) -> tuple[tuple[PlacedOperator, ...], list[MoteProgram]]:
+        return self._compile(self.planned)
+
+    @cached_property
+    def installation(self) -> tuple[tuple[PlacedOperator, ...], list[MoteProgram]]:
+        """The operators that run, and their programs under the installed schedules."""
+        return self._compiled if self.scheduled is self.planned else self._compile(self.scheduled)
+
+    def _compile(self, scheduled: ScheduleSet) -> tuple[tuple[PlacedOperator, ...], list[MoteProgram]]:
         return compile_all(
-            self.requested, self.world, lambda placed: self._cache.compile(placed, self.scheduled, self.world)
+            self.requested, self.world, lambda placed: self._cache.compile(placed, scheduled, self.world)
         )
 
     @property
@@ -196,7 +241,7 @@ class NetworkPlan:
 
     @cached_property
     def _longest_problem(self) -> PlacementProblem:
-        return self._cache.problem(self.world, self.queries, self.scheduled)
+        return self._cache.problem(self.world, self.queries, self.planned)
 
     @cached_property
     def placement(self) -> Placement:

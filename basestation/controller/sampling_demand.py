@@ -40,6 +40,11 @@ class SamplingDemand:
     senders: tuple[tuple[str, tuple[tuple[str, frozenset[int]], ...]], ...]
     needs: tuple[SamplingNeed, ...] = field(compare=False)
 
+    @property
+    def sampling(self) -> tuple[object, ...]:
+        """The demand without the senders: what is sampled where."""
+        return self.by_extent, self.sites
+
     @classmethod
     def of(cls, records: Iterable[QueryRecord], catalog: Catalog) -> "SamplingDemand":
         """The demand of some queries. A site that the conditions of all of them exclude samples nothing."""
