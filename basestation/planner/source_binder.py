@@ -35,7 +35,7 @@ Subquery: TypeAlias = syntax.ScalarSubquery | syntax.Exists | syntax.InQuery
 
 
 class QueryContext(Protocol):
-    """What the parts of the binder need of the statement that they bind; QueryBinder implements it."""
+    """The state of a statement that the parts of the binder share; QueryBinder implements it."""
 
     catalog: Catalog
     report: Report

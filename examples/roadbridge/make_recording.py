@@ -2,11 +2,11 @@
 
     python examples/roadbridge/make_recording.py [folder]
 
-The day is a cold one in November, from midnight to midnight. What is in it, for queries to find: frost until the morning
-and again at night, lane 2 (in the wind) the coldest; rush hours at 8 and 17; lorries that shake the deck, a few of them
-overloaded; mote 3 silent from 13:10 to 13:40; readings that are missing, late, twice there, or have no temperature.
+It is a cold day in November, from midnight to midnight, with these events for queries to find: frost until the morning and
+again at night, coldest in lane 2 (in the wind); rush hours at 8 and 17; lorries that shake the deck, a few of them
+overloaded; mote 3 silent from 13:10 to 13:40; missing, late and duplicate readings, and readings without a temperature.
 
-The same seed gives the same bytes everywhere: chance comes from `Random.random` alone, which Python keeps as it is.
+The same seed gives the same bytes everywhere: all randomness comes from `Random.random`, whose sequence Python keeps stable.
 """
 
 import math

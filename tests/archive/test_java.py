@@ -67,7 +67,7 @@ def test_missing_pyspark_error_names_extra(tmp_path, monkeypatch):
 
 
 def test_setup_shim_removes_one_flag(tmp_path):
-    """The lines of tools/setup.sh between the marks, with an `echo` in the place of Java."""
+    """The lines of tools/setup.sh between the marks, with `echo` instead of Java."""
     script = (ROOT / "tools" / "setup.sh").read_text()
     body = script.split("<<SHIM\n")[1].split("\nSHIM\n")[0].replace("\\$", "$").replace("$image", str(tmp_path))
     java = tmp_path / "bin" / "java"
@@ -78,5 +78,7 @@ def test_setup_shim_removes_one_flag(tmp_path):
     for file in (java, shim):
         file.chmod(0o755)
     given = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=other", "*", ""]
-    said = subprocess.run([shim, *given], capture_output=True, text=True, env=os.environ, timeout=30, check=True).stdout
-    assert said == "<-cp><a b><--add-modules=other><*><>"
+    printed = subprocess.run(
+        [shim, *given], capture_output=True, text=True, env=os.environ, timeout=30, check=True
+    ).stdout
+    assert printed == "<-cp><a b><--add-modules=other><*><>"

@@ -1,4 +1,4 @@
-"""Answers: what a replay of a file's inputs says of a query, as lines that people read and compare.
+"""Formats the answer of a query to the inputs of a golden file as lines for review and comparison.
 
     tick=20 revision=0 coverage=field 5/6 +(2044.0)
     tick=20 revision=1 coverage=field 6/6 -(2044.0) +(2046.6666666666667)
@@ -7,8 +7,8 @@
     tick=0 epoch coverage=road 2/2, traffic null
     ended at 12 with SN521: …
 
-Lines stand in the order in which things are said; `n` and `t` of a window are told where they are not 1 and none. Rows of
-a window are sorted, except below an ORDER BY. Equal lines at ticks (and indexes, or values of t) of one step are one.
+Lines have the order of emission. A window has `n` if it is not 1, and `t` in a loop. Rows of a window are sorted, except with
+ORDER BY. Equal lines at ticks (and indexes, or values of t) with a constant step become one line.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Line:
     step: tuple = None
 
     def joins(self, other):
-        """Whether `other` is the next of a run; it is then taken in."""
+        """Extend this line by `other` if it continues the run; whether it does."""
         if (self.name, self.rest) != (other.name, other.rest) or not (_whole(self.number) and _whole(other.number)):
             return False
         tick, number = self.last or (self.tick, self.number)
@@ -40,13 +40,13 @@ class _Line:
 
     def lines(self):
         if self.last is None:
-            return [self._told(self.tick, self.number)]
+            return [self._format(self.tick, self.number)]
         (tick, number), (by, by_number) = self.last, self.step
-        if tick == self.tick + by and number == self.number + by_number:  # two are told as two
-            return [self._told(self.tick, self.number), self._told(tick, number)]
-        return [self._told(_run(self.tick, tick, by), _run(self.number, number, by_number))]
+        if tick == self.tick + by and number == self.number + by_number:  # a run of two stays two lines
+            return [self._format(self.tick, self.number), self._format(tick, number)]
+        return [self._format(_run(self.tick, tick, by), _run(self.number, number, by_number))]
 
-    def _told(self, tick, number):
+    def _format(self, tick, number):
         return f"tick={tick}" + (f" {self.name}={number}" if self.name else "") + self.rest
 
 
@@ -62,8 +62,8 @@ def lines_of(result, query, plan):
     """The lines of one query of a Result."""
     ordered = any(isinstance(node, Sort) for node in walk(plan.root))
     made = []
-    for told in result.history(query):
-        for line in _lines(told, ordered):
+    for entry in result.history(query):
+        for line in _lines(entry, ordered):
             if not (made and made[-1].joins(line)):
                 made.append(line)
     lines = [text for line in made for text in line.lines()]
@@ -109,7 +109,7 @@ def _value(value):
 
 
 def ledger_lines(ledger):
-    """What became of the deliveries, a line for each extent."""
+    """The deliveries by fate, a line for each extent."""
     first = {"received": 0, "accepted": 1}
     return [
         f"{name}: "

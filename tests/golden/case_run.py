@@ -1,8 +1,7 @@
-"""Asking: a case of a golden file as statements, put to the engine and to the oracle.
+"""Runs a case of a golden file with the engine and with the oracle.
 
-Queries are asked before the clock starts and corrections carried out at the end, as `moteloom replay` has it. A case of
-corrections alone is shown by what they do to the extents they correct: `SELECT *`, or of one that is corrected in
-its history only, its history at the end.
+As in `moteloom replay`, queries begin before the clock starts and corrections run at the end. For a case with only corrections,
+the answer shows their effect on each corrected extent: `SELECT *`, or the history at the end if only that changes.
 """
 
 import re
@@ -28,13 +27,13 @@ CONFIRMED = ("agree", "order", "refused")
 
 @dataclass
 class CaseStatements:
-    """The statements of a case, and those that were put before them to show what the others do."""
+    """The statements of a case, and the queries before them that show the effect of corrections."""
 
     statements: list  # (text, clock tick or None)
     shown: tuple = ()
 
     def heads(self):
-        """What stands above the lines of each statement."""
+        """The heading of each statement's lines."""
         alone = len(self.statements) == 1
         for number, (text, _) in enumerate(self.statements, 1):
             if number <= len(self.shown):
@@ -44,7 +43,7 @@ class CaseStatements:
 
 
 def case_statements(golden, case):
-    """The Asked of a case."""
+    """The statements to run for a case."""
     catalog = read_schema(golden.schema)
     end = read_recording(catalog, for_engine(golden)).end()
     parsed = parse(Source(case.text)).statements
@@ -66,25 +65,25 @@ def _text(text, span):
 
 
 def run_engine(golden, asked, every_tick=False):
-    """What the engine tells."""
+    """The engine's result."""
     return replayed(golden.schema, for_engine(golden), asked.statements, every_tick=every_tick)
 
 
 def answer_of(golden, case):
-    """The section `answer` of a case; `later: …` where the engine cannot run it yet, `refused: …` where it never will."""
+    """The section `answer` of a case; `later: …` if this version cannot run it, `refused: …` for an error."""
     asked = case_statements(golden, case)
     try:
-        told = run_engine(golden, asked)
+        outcome = run_engine(golden, asked)
     except NotExecutableError as why:
         return "later: " + "; ".join(dict.fromkeys(_reason(d) for d in why.diagnostics))
     except DiagnosticError as why:
         return "\n".join(f"refused: {d.code} {d.message}" for d in why.diagnostics)
     lines = []
     for number, head in asked.heads():
-        if number in told.plans:
-            lines += head + lines_of(told.result, number, told.plans[number])
+        if number in outcome.plans:
+            lines += head + lines_of(outcome.result, number, outcome.plans[number])
     usual = set(golden.ledger())
-    lines += [line for line in ledger_lines(told.result.ledger) if line not in usual]
+    lines += [line for line in ledger_lines(outcome.result.ledger) if line not in usual]
     return "\n".join(lines) or "nothing"
 
 
@@ -93,15 +92,15 @@ def _reason(diagnostic):
 
 
 def ledger_of(golden):
-    """The section of the ledger: how long the clock of the file runs, and what becomes of its deliveries."""
-    told = replayed(golden.schema, for_engine(golden), [])
-    return "\n".join([f"until {told.result.until}", *ledger_lines(told.result.ledger)])
+    """The section `ledger`: the last clock tick of the file and its deliveries by fate."""
+    outcome = replayed(golden.schema, for_engine(golden), [])
+    return "\n".join([f"until {outcome.result.until}", *ledger_lines(outcome.result.ledger)])
 
 
 def compare_with_oracle(golden, case):
-    """The Outcome of engine and oracle on a case, each reading the file in its own way.
+    """Compare engine and oracle on a case; each has its own reader of the file.
 
-    The clock ticks of updates are compared where the file is not too long for the oracle to take every one.
+    Compares the clock ticks of updates too, unless the file is too long for the oracle to evaluate every tick.
     """
     asked = case_statements(golden, case)
     schema, inputs = for_oracle(golden)
@@ -116,12 +115,12 @@ def compare_with_oracle(golden, case):
 
 
 def ordered_rows(golden, case):
-    """The rows of a one-off query as the engine and as the oracle has them, in their order; or what both refuse it with."""
+    """The rows of a one-off query in order, from the engine and from the oracle."""
     asked = case_statements(golden, case)
     schema, inputs = for_oracle(golden)
     try:
-        told = run_engine(golden, asked)
+        outcome = run_engine(golden, asked)
     except NotExecutableError:
         return [], []
     answer = run(schema, inputs, [(text, clock or 0) for text, clock in asked.statements]).answers[0]
-    return told.result.windows()[0].added, list(answer.windows[0].added)
+    return outcome.result.windows()[0].added, list(answer.windows[0].added)

@@ -1,4 +1,4 @@
-"""Driving: a recording handed to the engine in a chosen way; see `choices`."""
+"""Runs a recording through the engine under a Choice; see `choices`."""
 
 from dataclasses import replace
 from itertools import count, islice, pairwise
@@ -57,7 +57,7 @@ class ChoiceRun:
         *ticks, last = self._ticks()
         for clock in ticks:
             self._tick(clock)
-            self._hear(self.engine.on_clock(clock))
+            self._collect(self.engine.on_clock(clock))
             if self.choice.exchanged:
                 self._exchange()
             if self.choice.saved and self.rng.random() < 0.5:
@@ -66,12 +66,12 @@ class ChoiceRun:
                 self._leave()
                 self._join(3)
         self._tick(last)
-        self._hear(self.engine.finish(last))
+        self._collect(self.engine.finish(last))
         self.result.finish(last, self.engine.ledger())
         return self.result
 
     def _ticks(self):
-        """The clock ticks that are ended: those in which something happens, and others."""
+        """The clock ticks to end: those with deliveries or statements, and others."""
         until = self.case.until
         asked = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
         found = {*self._later, *asked, *self._detours, until, *(t for d in self._deliveries.values() for t in d)}
@@ -85,7 +85,7 @@ class ChoiceRun:
         return sorted(tick for tick in found if 0 <= tick <= until)
 
     def _tick(self, clock):
-        """What happens in a clock tick before it ends."""
+        """Deliver and submit everything of a clock tick."""
         clocks, self._delivered = range(self._delivered + 1, clock + 1), clock
         parts = [
             (n, b) for n, due in self._deliveries.items() for c in clocks if c in due for b in self._cut(n, due[c])
@@ -131,7 +131,7 @@ class ChoiceRun:
                 raise DiagnosticError([given.starts_too_early(why)]) from None
 
     def _join(self, most):
-        """Queries that nobody listens to."""
+        """Start queries whose answers are ignored."""
         for text in self.rng.sample(self.case.others, min(most, len(self.case.others))):
             try:
                 for bound in bind_text(text, self.case.catalog):
@@ -140,10 +140,10 @@ class ChoiceRun:
                         self.engine.add(number, bound)
                         self._others.append(number)
             except (DiagnosticError, UnsupportedPlanError, StartBeforeRecordError):
-                continue  # a query of another schema may be none of this one
+                continue  # the query may not fit this schema
 
     def _exchange(self):
-        """Every join goes on by some other plan."""
+        """Switch every join to another plan."""
         for number, query in self.engine._queries.items():
             for which, join in enumerate(query.joins):
                 materializable = [i for i, each in enumerate(join.inputs) if each.is_materializable]
@@ -155,8 +155,8 @@ class ChoiceRun:
             self.engine.remove(number)
             self._others.remove(number)
 
-    def _hear(self, said):
-        updates = list(split_by_query(said))
+    def _collect(self, emitted):
+        updates = list(split_by_query(emitted))
         self.result.add([u for u in updates if u.query < OTHERS and not isinstance(u, PunctuationUpdate)])
         for update in updates:
             if isinstance(update, QueryFailure) and update.query in self._others:
@@ -164,12 +164,12 @@ class ChoiceRun:
 
 
 def _by_tick(batch, until):
-    """{clock tick: Batch} of what is delivered, in the order of delivery."""
+    """The deliveries by clock tick, in order."""
     return {tick: batch.take(batch.arrival == tick) for tick in np.unique(batch.arrival).tolist() if tick <= until}
 
 
 def _interleaved(parts, rng):
-    """The batches of several extents in a random order that keeps that of each."""
+    """The batches of several extents, interleaved at random; those of one extent keep their order."""
     names = [name for name, _ in parts]
     rng.shuffle(names)
     queues = {name: iter([batch for other, batch in parts if other == name]) for name in names}
@@ -177,7 +177,7 @@ def _interleaved(parts, rng):
 
 
 def _shuffled(batch, rng, kind):
-    """Another order of one clock tick's deliveries; as it is where the order says which copy of a reading is the first."""
+    """The deliveries of one clock tick in another order; unchanged if the order decides which copy of a reading is first."""
     if batch.replaces is not None or (batch.weight < 0).any():
         return batch
     keys = set(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))

@@ -1,11 +1,10 @@
-"""Choices that must not matter: ways to hand the same recording to the engine, after which it must have said the same.
+"""Metamorphic tests: choices that must not change answers.
 
-A Choice is a name and what it does in a run: how deliveries are cut into batches, which clock ticks are ended, which
-rewrites are made, when state is tidied, what else runs beside a query, whether the engine is saved and restored on the way,
-from which sizes on it takes another way.
+A Choice sets how deliveries are cut into batches, which clock ticks end, which rewrite rules apply, when state is tidied,
+which queries run beside, whether the engine is saved and restored, and at which sizes it changes its strategy.
 
-What is revised and revised back, and pushed tuples that come in another order, give the same answer in the end, not the
-same history, and other indexes; so these are for queries that use no index and no rows.
+Corrections with their reversal, and pushed tuples in another order, give the same final answer but another history and other
+indexes. So these choices apply only to queries without indexes and rows.
 """
 
 import re
@@ -25,7 +24,7 @@ from tests.golden.size_overrides import override_sizes
 
 @dataclass(frozen=True)
 class Choice:
-    """`same`: what must be the same, the `history` of updates or the `sums` in the end."""
+    """`same`: what must be equal, the `history` of updates or only the `sums` at the end."""
 
     name: str
     same: str = "history"
@@ -42,7 +41,7 @@ class Choice:
     sized: bool = False
 
     def suits(self, case):
-        """Whether it can be made for a case at all."""
+        """Whether the choice applies to a case."""
         return self.same == "history" or not case.positional
 
 
@@ -60,8 +59,8 @@ CHOICES = (
     Choice("many clock ticks in random batches", ticks="some", batches=0),
     Choice("no rewrites", rules=()),
     *(Choice(f"without {rule.__name__}", rules=_without(rule)) for rule in EXECUTABLE_RULES),
-    Choice("state let go of in every step", tidy_every=1),
-    Choice("state let go of in every clock tick", tidy_every=1, ticks="all"),
+    Choice("state tidied in every step", tidy_every=1),
+    Choice("state tidied in every clock tick", tidy_every=1, ticks="all"),
     Choice("among fifty others", others="from the beginning"),
     Choice("while others come and go", others="coming and going", ticks="random"),
     Choice("readings shuffled within a clock tick", shuffled=ExtentKind.SENSED),
@@ -80,7 +79,7 @@ CHOICES = (
 
 
 class ChoiceCase:
-    """A schema, a recording and statements, as `read_statements` takes them, and what the engine says of them usually."""
+    """A schema, a recording and statements, and the engine's usual answers to them."""
 
     def __init__(self, schema, inputs, queries, others=()):
         """`others` are texts of queries over the same schema."""
@@ -96,13 +95,13 @@ class ChoiceCase:
         self.usual = ChoiceRun(self, Choice("as always"), None).run()
 
     def difference(self, choice, rng):
-        """What is said differently under a choice; None if nothing is."""
+        """The difference of the answers under a choice; None if they are equal."""
         with override_sizes(rng) if choice.sized else nullcontext():
-            said = ChoiceRun(self, choice, rng).run()
+            emitted = ChoiceRun(self, choice, rng).run()
         for given in self.queries:
-            before, now = (_history(result, given.number) for result in (self.usual, said))
+            before, now = (_history(result, given.number) for result in (self.usual, emitted))
             if choice.same == "sums":
-                before, now = (_sums(result, given.number) for result in (self.usual, said))
+                before, now = (_sums(result, given.number) for result in (self.usual, emitted))
                 if before != now:
                     return f"statement {given.number}\nexpected {before}\ngot      {now}"
                 continue
@@ -115,8 +114,8 @@ class ChoiceCase:
             )
             if what is not None and not forgiven:
                 return f"statement {given.number}: {what}"
-        if choice.same == "history" and self.usual.ledger != said.ledger:
-            return f"the ledger\nexpected {self.usual.ledger}\ngot      {said.ledger}"
+        if choice.same == "history" and self.usual.ledger != emitted.ledger:
+            return f"the ledger\nexpected {self.usual.ledger}\ngot      {emitted.ledger}"
         return None
 
 
@@ -125,7 +124,7 @@ def _history(result, number):
 
 
 def _sums(result, number):
-    """The current answer and its coverage; of a stream whatever the indexes."""
+    """The current answer and its coverage; of a stream without indexes."""
     current = result.current(number)
     if isinstance(current, list):
         rows = Counter((tick, *map(tuple, bag([row]))) for tick, _, row in current)
@@ -138,9 +137,9 @@ _POSITIONS = frozenset(("ROW", "ROWS", "INDEX", "FIRST", "LAST", "HISTORY", "SIN
 
 
 def is_positional(given):
-    """Whether an answer may depend on the order in which tuples came, or on when they were revised."""
+    """Whether an answer may depend on the order of tuples, or on the time of their revision."""
     if not given.is_query or _POSITIONS & {word.upper() for word in re.findall(r"\w+", given.source.text)}:
         return True
-    # Of a plain stream, FOR gives what arrives until then: what is put back later stays away (14).
+    # FOR on a plain stream emits the tuples that arrive until its end; a later restored tuple is missing (14).
     plan = given.bound
     return plan.options.lasting is not None and plan.kind == "stream" and not isinstance(plan.root, Converter)

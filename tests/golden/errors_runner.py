@@ -1,10 +1,9 @@
-"""Golden errors: texts and what is said about them, as people see it.
+"""Golden errors: wrong texts with their printed diagnostics.
 
-A block of a `.test` file is `error` (or `schema` for a schema, `deployment` for a deployment), the text, `----` and
-everything that is reported, with a blank line behind it. Nothing lies beside a deployment but `links.csv`, which follows
-it behind a line `links.csv`. Lines that begin with `#` before a block say what it is about.
+A block of a `.test` file has the line `error`, `schema` or `deployment`, the text, `----`, all diagnostics, and a blank line. A
+deployment may be followed by the line `links.csv` and that file; it has no other files. Lines with `#` before a block comment it.
 
-`python -m tests.golden.errors_runner --rewrite` writes what is reported now; the diff is to be read.
+`python -m tests.golden.errors_runner --rewrite` writes the current diagnostics; review the diff.
 """
 
 import re
@@ -22,7 +21,7 @@ from innet.deployment.toml_reader import parse_deployment
 FOLDER = Path(__file__).parent / "errors"
 _PARSERS = {"error": parse, "schema": parse_schema}
 _BLOCK = re.compile(
-    r"(?P<notes>(?:#[^\n]*\n)*)(?P<command>error|schema|deployment)\n(?P<text>.*?)\n----\n(?P<said>.*?)(?:\n\n(?=#|error\n|schema\n|deployment\n)|\n*\Z)",
+    r"(?P<notes>(?:#[^\n]*\n)*)(?P<command>error|schema|deployment)\n(?P<text>.*?)\n----\n(?P<expected>.*?)(?:\n\n(?=#|error\n|schema\n|deployment\n)|\n*\Z)",
     re.DOTALL,
 )
 
@@ -32,10 +31,10 @@ class Block:
     notes: str
     command: str
     text: str
-    said: str
+    expected: str
 
     def reported(self):
-        """What is reported now."""
+        """The current diagnostics."""
         if self.command == "deployment":
             return _deployment_faults(self.text)
         return "\n\n".join(d.render() for d in _PARSERS[self.command](Source(self.text)).diagnostics)
@@ -57,7 +56,7 @@ def _deployment_faults(text):
 
 
 def blocks(path):
-    """The blocks of a file. What belongs to none of them is an error, so that no test is lost to a slip of the pen."""
+    """The blocks of a file. Text outside all blocks is an error, so that a typo loses no test."""
     content, made, position = path.read_text(encoding="utf-8"), [], 0
     while position < len(content):
         match = _BLOCK.match(content, position)

@@ -1,7 +1,7 @@
-"""What a case of a golden file gives now, in the shape that the file holds.
+"""The current content of each section of a golden file.
 
-`python -m tests.golden.expectations --rewrite [FILE …]` writes it into the files; the difference is to be read before it is
-committed. An answer that the oracle does not confirm is not written.
+`python -m tests.golden.expectations --rewrite [FILE …]` writes the sections into the files; review the
+diff before the commit. It does not write an answer that the oracle does not confirm.
 """
 
 import sys
@@ -23,31 +23,31 @@ def plan_of(golden, case):
     return "\n".join(_plan_text(explain_statement(b, n)) for n, b in enumerate(bound, 1))
 
 
-def _plan_text(told):
-    """What it is, the algebra, which rewrites, and what became of it."""
-    if told["type"] == "correction":
-        return render_statement(told).rstrip()
-    what = "one-off query" if told["once"] else f"{told['kind']} query"
-    columns = ", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])
-    lines = [f"{what}: {columns}", *option_lines(told)]
-    if told["additions"]:
-        lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
-    lines += told["algebra"].splitlines()
-    lines.append("rewrites: " + (", ".join(step["rule"] for step in told["rewrites"]) or "none"))
-    lines += _network_lines(told["network"])
-    return "\n".join([*lines, *physical_lines(told), f"memory: {memory_line(told)}"])
+def _plan_text(explained):
+    """Kind and columns, algebra, names of rewrites, pushdown, running operators and memory."""
+    if explained["type"] == "correction":
+        return render_statement(explained).rstrip()
+    what = "one-off query" if explained["once"] else f"{explained['kind']} query"
+    columns = ", ".join(f"{c['name']}:{c['type']}" for c in explained["columns"])
+    lines = [f"{what}: {columns}", *option_lines(explained)]
+    if explained["additions"]:
+        lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in explained["additions"]))
+    lines += explained["algebra"].splitlines()
+    lines.append("rewrites: " + (", ".join(step["rule"] for step in explained["rewrites"]) or "none"))
+    lines += _network_lines(explained["network"])
+    return "\n".join([*lines, *physical_lines(explained), f"memory: {memory_line(explained)}"])
 
 
 def _network_lines(decisions):
-    """What must be able to move into the network, and what is known to keep the rest."""
+    """The operators that motes may run, and the codes of the others."""
     names = [(d["operator"].split()[0], d) for d in decisions]
     moves = [f"{name}{' in part' if d['reason'].startswith('in part: ') else ''}" for name, d in names if d["moves"]]
     stays = [f"{name} ({d['code']})" for name, d in names if not d["moves"]]
-    return [f"{word}: {', '.join(said)}" for word, said in (("moves", moves), ("stays", stays)) if said]
+    return [f"{word}: {', '.join(listed)}" for word, listed in (("moves", moves), ("stays", stays)) if listed]
 
 
 def refusal_of(golden, case):
-    """What an error case is refused with; None where it is not refused."""
+    """The diagnostics of an error case; None if there are none."""
     try:
         if case.in_schema:
             read_schema(case.text)
@@ -59,7 +59,7 @@ def refusal_of(golden, case):
 
 
 def rewrite(path):
-    """Write a file as it should be; the complaints about what is not written."""
+    """Write the current sections into a file; the complaints about sections that are not written."""
     golden, complaints = read_golden(path), []
     for case in golden.cases:
         if case.word == "ledger":
@@ -72,10 +72,10 @@ def rewrite(path):
                     f"{path}: query {case.name} is refused:\n" + "\n".join(d.render() for d in refused.diagnostics)
                 )
         else:
-            told = refusal_of(golden, case)
-            if told is None:
+            explained = refusal_of(golden, case)
+            if explained is None:
                 sys.exit(f"{path}: error {case.name} is accepted")
-            case.expected[""] = told
+            case.expected[""] = explained
     for case in golden.cases:
         if case.word == "query":
             complaints += _answered(golden, case)

@@ -1,4 +1,4 @@
-"""The one reader of .test files: a schema, its inputs, and cases with what is expected of them.
+"""Reads and renders golden files (.test): a schema, its inputs, and cases with expected sections.
 
     # why this file exists
     schema
@@ -33,10 +33,10 @@
     ----
       SN208: …
 
-A block begins with its word at the start of a line and ends where the next one begins; lines that begin with `#` are
-comments, and end a block too. What is expected is indented by two spaces, so that it is never taken for a block. Inputs are CSV as
-`moteloom replay` reads it; `input tempClass@600` is a later version of a table. `tests.golden.answer_lines` says how answers
-are written, `tests.simulation.golden_on_motes` what `motes` is; a query that cannot be executed yet has `later: ` and why.
+A block begins with its keyword at the start of a line and ends at the next block or comment (`#`). Expected sections are indented
+by two spaces, so they never look like a block. Inputs are CSV as for `moteloom replay`; `input tempClass@600` is a later version
+of a table. `tests.golden.answer_lines` defines the section `answer`, `tests.simulation.golden_on_motes` the section `motes`. A
+query that this version cannot execute has `later: ` and the reason.
 """
 
 import re
@@ -52,7 +52,7 @@ _EXPECTED = re.compile(r"----(?: +(\w+))?\s*$")
 class Case:
     """One query or error of a file, or its ledger; `expected` maps the name of a section to its text.
 
-    The text of an error `in_schema` is a schema of its own; all others are asked against the file's.
+    The text of an error `in_schema` is a schema of its own; the other texts use the schema of the file.
     """
 
     word: str
@@ -82,7 +82,7 @@ class GoldenFile:
         return next(c.expected[""] for c in self.cases if c.word == "ledger").splitlines()
 
     def render(self):
-        """The file again, with what is expected now."""
+        """The text of the file with the current expected sections."""
         out, cases, skipping = [], iter(self.cases), False
         case = None
         for line in self.lines:
@@ -106,7 +106,7 @@ def _is_comment(line):
 
 
 def _close(out, case):
-    """Put what is expected of a case behind its text, which ends without blank lines."""
+    """Append the expected sections of a case to its text, without blank lines between."""
     while out and not out[-1].strip():
         out.pop()
     out += _expected_lines(case)

@@ -1,6 +1,6 @@
-"""Recordings: the inputs of a golden file, read for the engine as a replay reads them, and once more for the oracle.
+"""Reads the inputs of a golden file for the engine, as a replay does, and for the oracle.
 
-The oracle gets them through a reader of its own, a few lines that share nothing with the engine's.
+The oracle has its own reader of a few lines, which shares no code with the engine's.
 """
 
 import re
@@ -18,7 +18,7 @@ _ALL = re.compile(r"^(\w+)(: sensed .*?at sites )all\b", re.MULTILINE)
 
 
 def for_engine(golden):
-    """What `basestation.replay.inputs.read_recording` takes."""
+    """The inputs for `basestation.replay.inputs.read_recording`."""
     return _for_engine(golden.schema, tuple(golden.inputs.items()))
 
 
@@ -36,7 +36,7 @@ def _for_engine(schema, texts):
 
 
 def for_oracle(golden):
-    """(schema, inputs) for the oracle's `run`; `at sites all` are the sites in the recording (13), which it must be told."""
+    """(schema, inputs) for the oracle's `run`; `at sites all` becomes the recorded sites (13), which the oracle cannot infer."""
     return _for_oracle(golden.schema, tuple(golden.inputs.items()))
 
 
@@ -83,7 +83,7 @@ def _fields(line):
 
 
 def _value(field, attribute):
-    """An empty field is null, a quoted empty one the empty string; `attribute` is None for the system's columns."""
+    """An empty field is null, a quoted empty one the empty string; `attribute` is None for system columns."""
     if not field:
         return None
     if attribute is not None and attribute.type == "string":

@@ -1,7 +1,7 @@
-"""Detours: statements that revise what came so far, and others that take it back, so that in the end nothing has happened.
+"""Corrections with their reversal: statements that revise the readings so far, and later ones that restore them.
 
-Each extent that is corrected as long as the recording runs gets one: its readings change their values and change back,
-a reading that never came is inserted and deleted again, or one is deleted and inserted again.
+Each extent with a horizon beyond the recording gets one pair: readings change their values and change back, a new reading is
+inserted and deleted, or a reading is deleted and inserted again.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def revert_corrections(case, rng):
 
 
 def _far(extent, batch, there, rng):
-    """All tuples get other values, and their own again."""
+    """Change the values of all tuples, and restore them."""
     for attribute in _numbers(extent):
         values = batch.columns[attribute.name][mask_of(batch, attribute.name)]
         if (np.abs(values) < _FAR / 4).all() and (values == np.round(values)).all():
@@ -44,9 +44,9 @@ def _far(extent, batch, there, rng):
 
 
 def _extra(extent, batch, there, rng):
-    """A tuple that never came is there for a while."""
+    """Insert a new tuple, and delete it."""
     if batch.replaces is not None or (extent.kind is ExtentKind.SENSED and not extent.site_attribute):
-        return None  # corrections name their tuples by indexes, which another tuple moves
+        return None  # corrections name tuples by index, which another tuple would shift
     for attribute in _numbers(extent):
         values = batch.columns[attribute.name]
         if (np.abs(values) < _FAR / 4).all():
@@ -65,7 +65,7 @@ def _extra(extent, batch, there, rng):
 
 
 def _again(extent, batch, there, rng):
-    """A reading is deleted, and comes again."""
+    """Delete a reading, and insert it again."""
     if extent.kind is ExtentKind.PUSHED or not extent.site_attribute or batch.replaces is not None:
         return None
     keys = list(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))

@@ -1,6 +1,6 @@
-"""Sizes from which on the engine takes another way, or does in parts what it does at once: none of them may show in an answer.
+"""Overrides the sizes at which the engine changes its strategy or splits its work; none of them may change an answer.
 
-Cases are small: under the usual sizes they would never come to the ways that are for much.
+Test cases are small: with the usual sizes they would never reach the strategies for large inputs.
 """
 
 from contextlib import contextmanager
@@ -62,7 +62,7 @@ SIZES = (
 
 @contextmanager
 def override_sizes(rng):
-    """Most sizes are other ones: which of them stay is left to chance."""
+    """Override most sizes, chosen at random."""
     with pytest.MonkeyPatch.context() as patch:
         for where, name, size in SIZES:
             if rng.random() < 0.8:

@@ -1,4 +1,4 @@
-"""What must not matter does not: every golden query says the same under each choice of `choices`."""
+"""Every golden query has the same answer under each choice of `choices`."""
 
 import random
 from functools import cache

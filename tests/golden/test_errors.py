@@ -1,4 +1,4 @@
-"""What is said about texts that are wrong is what the golden files hold, to the letter."""
+"""The diagnostics of wrong texts match the golden files exactly."""
 
 import pytest
 
@@ -14,9 +14,9 @@ CASES = [
 @pytest.mark.promise("errors-point", "bad-files")
 @pytest.mark.parametrize("block", CASES)
 def test_what_is_reported(block):
-    assert block.reported() == block.said
+    assert block.reported() == block.expected
 
 
 @pytest.mark.parametrize("block", CASES)
 def test_every_block_is_about_an_error(block):
-    assert block.said
+    assert block.expected

@@ -1,4 +1,4 @@
-"""Golden queries: each is explained and answered as its file says, and as the oracle does; each error is told as it says."""
+"""Golden queries: plans, answers and errors match the files, and answers match the oracle."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Short ways to ask the binder, for the tests beside this file."""
+"""Helpers that bind and rewrite texts, for the tests in this folder."""
 
 from basestation.algebra.node import walk
 from basestation.planner.binder import bind_text
@@ -24,7 +24,7 @@ def bound(text, catalog=CATALOG):
 
 
 def codes(text, catalog=CATALOG):
-    """The codes that a text is refused with, in the order of the text."""
+    """The error codes of a text, in text order."""
     try:
         bind_text(text, catalog)
     except DiagnosticError as refused:
@@ -38,7 +38,7 @@ def columns(text):
 
 
 def rewritten(text):
-    """The names of the rewrites that changed a plan, in order and each once, and the tree that they made."""
+    """The names of the rules that changed a plan, each once and in order, and the resulting tree."""
     better, steps = rewrite(bound(text))
     return list(dict.fromkeys(step.rule for step in steps)), better.root
 

@@ -1,4 +1,4 @@
-"""Queries over three sites, split into what may run on motes and what stays, for the tests beside this file."""
+"""Helpers that plan pushdown over three sites, for the tests in this folder."""
 
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema

@@ -1,4 +1,4 @@
-"""What an extent is sampled for: what windows hold of it, unless somebody would miss the rest."""
+"""The sampling interval follows from windows, unless the query needs every reading."""
 
 from math import gcd, lcm
 
@@ -35,7 +35,7 @@ def test_extent_is_sampled_only_at_windowed_ticks(every, slide, reach, until):
         "SELECT v FROM r [UNBOUNDED SLIDE 30 SEC] FOR 1 MIN",
         "SELECT v FROM r [FROM NOW TO NOW SLIDE 30 ROWS]",
         "SELECT v FROM (RSTREAM(SELECT v FROM r [NOW])) x [FROM NOW TO NOW SLIDE 30 SEC]",
-        "SELECT v FROM long [FROM NOW TO NOW SLIDE 30 SEC]",  # windows wait for longer than from one to the next
+        "SELECT v FROM long [FROM NOW TO NOW SLIDE 30 SEC]",  # windows wait longer than one interval
     ],
 )
 def test_extent_is_sampled_fully_where_query_needs_all_readings(text):

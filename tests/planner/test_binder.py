@@ -1,4 +1,4 @@
-"""The binder's corners that no golden file shows: what is asked, units and scales of columns, one mistake told once."""
+"""Binder cases without a golden file: query options, units and scales of columns, no follow-up errors."""
 
 import pytest
 
@@ -133,11 +133,11 @@ def test_column_ids_are_unique_with_extent_read_twice():
     assert len({c.id for n in walk(root) if isinstance(n, StreamAcquire) for c in (*n.columns, *n.tags)}) == 2 * (4 + 2)
 
 
-# --- one mistake is told once ----------------------------------------------------------------------------------------
+# --- one mistake is reported once ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("SELECT v FROM r [FROM NOW-1 TO NOW SLIDE 1 FORTNIGHT]", ["SN106"]),
         ("SELECT v FROM r [FROM NOW-1 FORTNIGHT TO NOW SLIDE 1 MIN]", ["SN106"]),
@@ -157,12 +157,12 @@ def test_column_ids_are_unique_with_extent_read_twice():
         ("SELECT v FROM r UNION ALL SELECT s, a FROM p UNION ALL SELECT s FROM p", ["SN306"]),
     ],
 )
-def test_consequences_of_error_are_not_reported(text, told):
-    assert codes(text) == told
+def test_consequences_of_error_are_not_reported(text, reported):
+    assert codes(text) == reported
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("SELECT vv FROM r WHERE ww > 3", ["SN202", "SN202"]),
         ("SELECT v > 1, s + 1 FROM r, p", ["SN303", "SN301", "SN401", "SN401"]),
@@ -176,8 +176,8 @@ def test_consequences_of_error_are_not_reported(text, told):
         ("SELECT v FROM r LIMIT 3 ACQUIRE EVERY 15 SEC", ["SN409", "SN419"]),
     ],
 )
-def test_independent_errors_are_reported_in_text_order(text, told):
-    assert codes(text) == told
+def test_independent_errors_are_reported_in_text_order(text, reported):
+    assert codes(text) == reported
 
 
 def test_wrong_statement_raises_all_errors_of_text():
@@ -191,7 +191,7 @@ def test_wrong_statement_raises_all_errors_of_text():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("SELECT x.tick FROM (SELECT v FROM r) AS x", []),
         ("SELECT tick FROM (SELECT v FROM r)", []),
@@ -206,8 +206,8 @@ def test_wrong_statement_raises_all_errors_of_text():
         ("SELECT tick FROM t", ["SN209"]),
     ],
 )
-def test_tick_and_index_resolve_in_stream_queries_only(text, told):
-    assert codes(text) == told
+def test_tick_and_index_resolve_in_stream_queries_only(text, reported):
+    assert codes(text) == reported
 
 
 def test_history_columns():

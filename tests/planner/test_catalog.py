@@ -99,7 +99,7 @@ def test_span_above_2_to_62_ticks_is_error():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("r: sensed (a:integer) every 1 min at sites 4 .. 1", ["SN105"]),
         ("r: sensed (a:integer) every 5 fortnights at sites 1", ["SN106"]),
@@ -107,8 +107,8 @@ def test_span_above_2_to_62_ticks_is_error():
         ("p: pushed (a:strin)", ["SN206"]),
     ],
 )
-def test_parser_errors_are_not_repeated(text, told):
-    assert codes(text) == told
+def test_parser_errors_are_not_repeated(text, reported):
+    assert codes(text) == reported
 
 
 def test_errors_of_all_extents_are_reported():

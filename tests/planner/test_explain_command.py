@@ -1,4 +1,4 @@
-"""The verb explain: what it prints, its exit codes, and how it tells that something cannot be read."""
+"""The command `moteloom explain`: its output, exit codes and input errors."""
 
 import json
 from itertools import pairwise
@@ -14,14 +14,14 @@ QUERY = "SELECT temp FROM road [NOW] WHERE temp > 3"
 
 @pytest.fixture
 def call(tmp_path, capsys):
-    """(exit code, standard output, standard error) of the verb, as the command runs it."""
+    """Run the command: (exit code, standard output, standard error)."""
     schema = tmp_path / "schema.sneeql"
     schema.write_text("road: sensed (site:integer, temp:integer) every 1 min at sites 1, 2")
 
     def called(*arguments, schema=schema):
         code = verb.run(parser_of("explain", verb).parse_args(["--schema", str(schema), *map(str, arguments)]))
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        explained = capsys.readouterr()
+        return code, explained.out, explained.err
 
     return called
 
@@ -56,7 +56,7 @@ def test_unreadable_file_is_bad_input(call, tmp_path):
 
 
 def on_motes(capsys, deployment, query):
-    """What `-c` says of the motes, as JSON."""
+    """The explanation of the motes with `-c`, as JSON."""
     code = verb.run(parser_of("explain", verb).parse_args(["-c", str(deployment), "-o", "json", query]))
     out, err = capsys.readouterr()
     motes = json.loads(out)["motes"]
@@ -83,33 +83,33 @@ def test_deployment_adds_explanation_of_motes(capsys):
 @pytest.mark.promise("explain")
 def test_longer_deliver_within_shares_frames(capsys):
     office, query = ROOT / "examples/lab54/deployment.toml", "SELECT temp FROM lab DELIVER WITHIN {} SEC"
-    told = [on_motes(capsys, office, query.format(seconds)) for seconds in (30, 60, 300)]
-    for sooner, later in pairwise(told):
+    explained = [on_motes(capsys, office, query.format(seconds)) for seconds in (30, 60, 300)]
+    for sooner, later in pairwise(explained):
         assert sooner["round_ms"] < later["round_ms"]
         assert sum(e["joules"] for e in sooner["energy"]) > sum(e["joules"] for e in later["energy"])
-    assert all(t["delivered_ms"] <= s * 1_000 for t, s in zip(told, (30, 60, 300), strict=True))
+    assert all(t["delivered_ms"] <= s * 1_000 for t, s in zip(explained, (30, 60, 300), strict=True))
     assert "arrives" in on_motes(capsys, office, query.format(1))["refused"]
 
 
 def test_condition_without_sites_samples_nothing(capsys, tmp_path):
     arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "SELECT temp FROM road WHERE site = 9"]
     assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 0
-    told = "no mote samples for it: its conditions hold at no site"
-    assert f"on the motes of roadbridge\n  {told}\n" in capsys.readouterr().out
+    explained = "no mote samples for it: its conditions hold at no site"
+    assert f"on the motes of roadbridge\n  {explained}\n" in capsys.readouterr().out
     drawing = tmp_path / "map.svg"
     assert verb.run(parser_of("explain", verb).parse_args([*arguments, "--map", str(drawing)])) != 0
-    assert told in capsys.readouterr().err and not drawing.exists()
+    assert explained in capsys.readouterr().err and not drawing.exists()
 
 
 def test_empty_recording_gives_no_statistics(capsys, tmp_path):
     (tmp_path / "none.csv").write_text("_tick,site,temp,vibration\n")
     query = "SELECT site, temp FROM road WHERE vibration > 20"
     arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "-o", "json", query]
-    told = []
+    explained = []
     for readings in ([], ["--readings", f"road={tmp_path / 'none.csv'}"]):
         assert verb.run(parser_of("explain", verb).parse_args([*readings, *arguments])) == 0
-        told.append(json.loads(capsys.readouterr().out.splitlines()[0])["motes"])
-    assert told[0]["levels"] == told[1]["levels"] and told[0]["energy"] == told[1]["energy"]
+        explained.append(json.loads(capsys.readouterr().out.splitlines()[0])["motes"])
+    assert explained[0]["levels"] == explained[1]["levels"] and explained[0]["energy"] == explained[1]["energy"]
 
 
 def test_pushed_extent_needs_no_motes(capsys):

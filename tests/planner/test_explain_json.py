@@ -1,6 +1,6 @@
-"""What explain says of a deployment as JSON, line by line, against explained.jsonl.
+"""The JSON output of EXPLAIN for a deployment matches explained.jsonl.
 
-After a change that is meant: `moteloom explain …ARGUMENTS > tests/planner/explained.jsonl`, and read the difference.
+After an intended change run `moteloom explain …ARGUMENTS > tests/planner/explained.jsonl` and review the diff.
 """
 
 import json
@@ -20,7 +20,7 @@ ARGUMENTS = [
 
 
 def near(value):
-    """The same, but for the last bits of a float."""
+    """The same, with a tolerance for floats."""
     if isinstance(value, dict):
         return {key: near(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -31,8 +31,8 @@ def near(value):
 @pytest.mark.promise("predicted-energy")
 def test_explain_json_matches_golden_file(capsys):
     assert verb.run(parser_of("explain", verb).parse_args(ARGUMENTS)) == 0
-    told = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr().out.splitlines()
     expected = GOLDEN.read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["type"] for line in told] == ["plan", "plan", "together", "analysis"]
-    for said, line in zip(told, expected, strict=True):
-        assert json.loads(said) == near(json.loads(line))
+    assert [json.loads(line)["type"] for line in printed] == ["plan", "plan", "together", "analysis"]
+    for printed_line, line in zip(printed, expected, strict=True):
+        assert json.loads(printed_line) == near(json.loads(line))

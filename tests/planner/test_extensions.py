@@ -1,4 +1,4 @@
-"""Every addition of part II that a statement uses is told, with its section; nothing of the paper is."""
+"""Each extension that a statement uses is listed with its section; constructs of the paper are not."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_paper_grammar_uses_no_extension():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("EXPLAIN SELECT v FROM r", ("10.1", "EXPLAIN")),
         ("SELECT v FROM r [FROM NOW TO NOW SLIDE 60000 MS]", ("10.2", "the unit MS")),
@@ -98,9 +98,9 @@ def test_paper_grammar_uses_no_extension():
         ("INSERT INTO p (a) VALUES (1)", ("12.2", "INSERT")),
     ],
 )
-def test_extension_is_listed(text, told):
+def test_extension_is_listed(text, reported):
     bound(text)  # the text is one that is accepted
-    assert told in additions(text)
+    assert reported in additions(text)
 
 
 def test_extensions_are_listed_once_in_section_order():
@@ -119,5 +119,5 @@ def test_nested_extensions_are_listed():
 
 
 def test_extensions_of_corrections_are_listed():
-    told = explain_statement(bound("DELETE FROM r WHERE v IN (1, 2) AND w IS NULL"))["additions"]
-    assert [(a["section"], a["what"]) for a in told] == [("10.4", "IN"), ("10.4", "IS NULL"), ("12.2", "DELETE")]
+    reported = explain_statement(bound("DELETE FROM r WHERE v IN (1, 2) AND w IS NULL"))["additions"]
+    assert [(a["section"], a["what"]) for a in reported] == [("10.4", "IN"), ("10.4", "IS NULL"), ("12.2", "DELETE")]

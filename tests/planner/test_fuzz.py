@@ -1,7 +1,6 @@
-"""Whatever is asked, the binder answers with plans or with Refused; and what it accepts can be rewritten and explained.
+"""For any text the binder returns plans or raises DiagnosticError; every plan can be rewritten and explained.
 
-The texts are random syntax trees over the names of a schema, queries that are made to be valid, and golden queries with
-some of their pieces changed.
+The texts are random syntax trees over the names of a schema, generated valid queries, and mutated golden queries.
 """
 
 import json
@@ -43,7 +42,7 @@ _WORDS = sorted({piece for _, pieces in _CASES for piece in pieces if not piece.
 
 
 class Likely(Trees):
-    """Trees that speak of what the schema has, so that many of them can be bound."""
+    """Random trees with names of the schema, so that many of them bind."""
 
     def name(self):
         return syntax.Name(self.choice(_COLUMNS))
@@ -94,7 +93,7 @@ def mutated(rng):
 
 
 def ask(text, catalog):
-    """Whether the text is accepted; what then must hold of it holds, and of a refusal what must hold of that."""
+    """Bind a text and check the plans, or the errors. Whether it was accepted."""
     try:
         bound = bind_text(text, catalog)
     except DiagnosticError as refused:
@@ -104,9 +103,9 @@ def ask(text, catalog):
             assert diagnostic.render()
         return False
     for number, one in enumerate(bound, 1):
-        told = explain_statement(one, number)
-        json.dumps(told)
-        assert render_statement(told)
+        explained = explain_statement(one, number)
+        json.dumps(explained)
+        assert render_statement(explained)
         if isinstance(one, Plan):
             better, steps = rewrite(one)
             assert [s for tree in (one.root, *(step.after for step in steps)) for s in find_violations(tree)] == []

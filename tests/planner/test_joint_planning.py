@@ -1,4 +1,4 @@
-"""Queries that come together are decided about together: never much dearer than to collect what all of them read."""
+"""Queries of one clock tick are planned jointly: they never cost much more than to collect all readings."""
 
 from itertools import permutations
 
@@ -58,7 +58,7 @@ def test_wider_fold_feeds_narrower_aggregation():
 
 
 def asked_apart(office, texts):
-    """A world in which each came in a clock tick of its own, in which nothing was weighed again."""
+    """A world with each query submitted in a clock tick of its own, without re-optimization."""
     deployment, catalog = office
     world = initial_world(deployment, catalog)
     for number, text in enumerate(texts, 1):
@@ -104,7 +104,9 @@ def test_small_saving_keeps_placement(office):
 def test_only_queries_of_one_tick_are_planned_jointly(office):
     deployment, catalog = office
     world = asked_apart(office, [MEAN, ALL])
-    assert plan_jointly(Candidate(world), PlanCache(2)) == Candidate(world)  # a mote may have heard of the mean
+    assert plan_jointly(Candidate(world), PlanCache(2)) == Candidate(
+        world
+    )  # a mote may already have the program of the mean
     world = initial_world(deployment, catalog)
     for text in (MEAN, WIDE, ALL):
         candidate = add_query(bind_text(text, catalog)[0], world, PlanCache(5))

@@ -1,4 +1,4 @@
-"""Texts that machines write: long chains and deep nesting are bound, rewritten and explained, or refused with a place."""
+"""Generated texts: long chains and deep nesting bind, rewrite and explain, or give an error with a place."""
 
 import pytest
 
@@ -60,6 +60,6 @@ def test_99_nested_queries():
     text = "SELECT v FROM r"
     for i in range(99):
         text = f"SELECT v FROM ({text} WHERE v <> {i})"
-    told = explain_statement(bound(text, CATALOG))
-    assert told["algebra"].count("StreamSelect") == 99
-    assert sum(o["operator"].startswith("StreamSelect") for o in told["physical"]) == 1
+    explained = explain_statement(bound(text, CATALOG))
+    assert explained["algebra"].count("StreamSelect") == 99
+    assert sum(o["operator"].startswith("StreamSelect") for o in explained["physical"]) == 1

@@ -1,4 +1,4 @@
-"""What several queries cost on the same motes: shares that add up, what is shared costs nothing, and the memory it takes."""
+"""The costs of several queries on the same motes: they add up, shared work costs nothing, and memory is counted."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_shared_work_has_no_marginal_cost(office):
 @pytest.mark.promise("explain")
 @pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
 def test_marginal_cost_is_total_less_others(office, texts):
-    """It comes last: what runs for the others goes on as it is."""
+    """The last query leaves the plans of the others unchanged."""
     deployment, catalog = office
     queries = asked(texts, catalog)
 
@@ -65,7 +65,7 @@ def test_marginal_cost_is_total_less_others(office, texts):
 
 @pytest.mark.promise("explain")
 def test_running_fold_serves_equal_aggregation(office):
-    """A mean that runs for one query is there for the next; a variance that comes later cannot widen it."""
+    """A running mean serves the next query too; a later variance cannot widen it."""
     deployment, catalog = office
     mean, same, wider = (
         bind_text(MEAN.replace("AVG(temp)", what), catalog)[0] for what in ("AVG(temp)", "SUM(temp)", "VARIANCE(temp)")
@@ -87,11 +87,13 @@ def test_single_query_has_no_workload(office):
 def test_infeasible_query_gives_reason_others_have_costs(office):
     deployment, catalog = office
     hasty = f"{ALL} DELIVER WITHIN 1 SEC"
-    told = explain_workload(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
-    assert told["all"].startswith("a sample arrives after ") and told["motes"] is None
-    assert told["queries"][1]["alone"].startswith("a sample arrives after ")
-    assert told["queries"][0]["alone"]["messages"] > 0 and told["queries"][0]["added"] == told["all"]
-    assert render_workload(told).startswith("together on the motes\n  these motes cannot run them: a sample arrives")
+    explained = explain_workload(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
+    assert explained["all"].startswith("a sample arrives after ") and explained["motes"] is None
+    assert explained["queries"][1]["alone"].startswith("a sample arrives after ")
+    assert explained["queries"][0]["alone"]["messages"] > 0 and explained["queries"][0]["added"] == explained["all"]
+    assert render_workload(explained).startswith(
+        "together on the motes\n  these motes cannot run them: a sample arrives"
+    )
 
 
 @pytest.mark.promise("explain")
@@ -129,7 +131,7 @@ def test_no_mote_filters_if_one_lacks_memory_for_conditions(capsys):
 
 
 def test_recorded_readings_give_selectivities(capsys):
-    """Of a recording in which nothing passes, and most does."""
+    """A recording in which no reading passes, and one in which most do."""
     bridge = ["-c", str(BRIDGE), "-o", "json", "--readings", f"road={ROOT / 'examples/roadbridge/recording/road.csv'}"]
     messages = {}
     for limit in (-1, 20, 100_000):
@@ -139,7 +141,7 @@ def test_recorded_readings_give_selectivities(capsys):
         assert motes["statistics"] == "counted in 5,703 readings"
         messages[limit] = sum(level["messages"] for level in motes["levels"])
     assert messages[100_000] <= messages[20] < messages[-1]
-    # Nothing passes, so there is a report each eighth epoch: a frame has room for eight readings, if they were all wanted.
+    # No reading passes, so there is a report in each eighth epoch: a frame has room for eight readings.
     assert messages[100_000] == pytest.approx(messages[-1] / 8)
 
 

@@ -1,4 +1,4 @@
-"""The least multiple that is enough is found among kinds of which each rises by itself."""
+"""The search for the least sufficient multiple, with classes that are each monotone."""
 
 from math import gcd
 
@@ -12,7 +12,7 @@ from basestation.planner.multiple_search import find_least_multiple
 @pytest.mark.promise("lifetime")
 @given(st.integers(1, 60), st.integers(1, 90), st.integers(0, 90), st.data())
 def test_search_finds_least_multiple(beside, first, more, data):
-    """Each kind begins to be enough somewhere, or nowhere; and some divisors are enough all the same."""
+    """Each class suffices from some number on, or never; some divisors suffice in any case."""
     last = first + more
     kinds = sorted({gcd(number, beside) for number in range(1, beside + 1)})
     begins = {kind: data.draw(st.integers(1, 250), label=f"kind {kind}") for kind in kinds}

@@ -33,7 +33,7 @@ def states(text, better=True):
         ("[FROM NOW-10 TO NOW SLIDE 10 SEC]", 2),
         ("[FROM NOW-9 TO NOW SLIDE 10 SEC]", 1),
         ("[FROM NOW-20 TO NOW SLIDE 1 HOUR]", 7_201),  # 20 hours: every 10 seconds, and both ends
-        ("[FROM NOW-20 TO NOW-20 SLIDE 20 SEC]", 3),  # what lies between the range and now is still to come into it
+        ("[FROM NOW-20 TO NOW-20 SLIDE 20 SEC]", 3),  # tuples between the range and now will enter it
         ("[FROM NOW TO NOW-10 SLIDE 10 SEC]", 1),
     ],
 )

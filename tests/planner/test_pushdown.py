@@ -1,4 +1,4 @@
-"""What may move into the network, and why the rest stays."""
+"""Which operators motes may run, and the reasons against the others."""
 
 import json
 
@@ -14,8 +14,8 @@ from innet.operators.value_ranges import Interval
 from tests.planner.pushdown_helpers import CATALOG, pushdown_of
 
 
-def told(text, **asked):
-    """The codes of what stays, `moves` for what does not, from the top of the plan."""
+def explained(text, **asked):
+    """The codes of the decisions from the top of the plan; `moves` for pushed-down operators."""
     return [decision.code for decision in pushdown_of(text, **asked)[0].decisions]
 
 
@@ -78,7 +78,7 @@ WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
     ],
 )
 def test_pushdown_decisions(text, codes):
-    assert told(text) == codes
+    assert explained(text) == codes
 
 
 JOIN = "(SELECT tick AS t, site, v FROM f) a [NOW], (SELECT tick AS t, site, n FROM {}) b [NOW] WHERE a.t = b.t AND {}"
@@ -94,7 +94,7 @@ JOIN = "(SELECT tick AS t, site, v FROM f) a [NOW], (SELECT tick AS t, site, n F
     ],
 )
 def test_join_on_site_and_tick_is_pushed_down(extent, condition, codes):
-    assert told("SELECT a.v, b.n FROM " + JOIN.format(extent, condition)) == codes
+    assert explained("SELECT a.v, b.n FROM " + JOIN.format(extent, condition)) == codes
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_join_on_site_and_tick_is_pushed_down(extent, condition, codes):
     ],
 )
 def test_aggregate_over_site_join_is_pushed_down(extent, condition, codes):
-    assert told("SELECT COUNT(*) AS n, MAX(b.n) AS m FROM " + JOIN.format(extent, condition)) == codes
+    assert explained("SELECT COUNT(*) AS n, MAX(b.n) AS m FROM " + JOIN.format(extent, condition)) == codes
 
 
 def test_pushed_join_filters_both_readings():
@@ -127,14 +127,14 @@ def test_every_reason_is_a_sentence():
 
 
 def test_corrected_extent_is_not_filtered_on_motes():
-    assert told("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"})) == ["corrected", "moves"]
-    assert told(f"SELECT AVG(v) FROM f {WINDOW}", corrected=frozenset({"f"})) == ["corrected", "moves"]
+    assert explained("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"})) == ["corrected", "moves"]
+    assert explained(f"SELECT AVG(v) FROM f {WINDOW}", corrected=frozenset({"f"})) == ["corrected", "moves"]
     found, _ = pushdown_of("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"}))
     assert [text for _, text in outline(found.readings[0])] == ["deliver v of f", "acquire v of f every 10 ticks"]
 
 
 def test_sensor_ranges_allow_more_pushdown():
-    """16 bits each: their sum fits. The range of a sensor is told in its own scale."""
+    """16 bits each: their sum fits. The range of a sensor is in its own scale."""
     sensors = {"v": SensorSpec(-(2**15), 2**15 - 1), "u": SensorSpec(0, 4095), "x": SensorSpec(-55, 125, scale=0)}
     sites = {
         3: Site(3, (0.0, 0.0, 0.0), "telosb", sensors),
@@ -143,8 +143,8 @@ def test_sensor_ranges_allow_more_pushdown():
     raw = raw_ranges(Deployment("test", 1000, {}, sites, {}, ""), CATALOG)
     assert raw[SensorValue("f", "u")] == Interval(-5, 4095)
     assert raw[SensorValue("f", "x")] == Interval(-5500, 12500)
-    assert told(f"SELECT SUM(v + u) FROM f {WINDOW} WHERE v * u > 3 AND x > u", raw=raw) == ["moves"]
-    assert told(f"SELECT SUM(v * v * u) FROM f {WINDOW}", raw=raw) == ["wide", "moves"]
+    assert explained(f"SELECT SUM(v + u) FROM f {WINDOW} WHERE v * u > 3 AND x > u", raw=raw) == ["moves"]
+    assert explained(f"SELECT SUM(v * v * u) FROM f {WINDOW}", raw=raw) == ["wide", "moves"]
 
 
 def test_largest_state_of_expression_contains_others():
@@ -171,9 +171,9 @@ def test_fold_replaces_readings_below_it():
 
 def test_explain_lists_pushdown_decisions():
     (plan,) = bind_text("SELECT v FROM f WHERE z > 1 AND v > 2", CATALOG)
-    told = json.loads(json.dumps(explain_statement(plan)))
-    assert [(d["moves"], d["code"]) for d in told["network"]] == [(True, "moves"), (True, "moves")]
-    text = render_statement(told)
+    explained = json.loads(json.dumps(explain_statement(plan)))
+    assert [(d["moves"], d["code"]) for d in explained["network"]] == [(True, "moves"), (True, "moves")]
+    text = render_statement(explained)
     assert "\nin the network\n  StreamSelect " in text
     assert (
         "    may run on motes: in part: `f.z` is a float without a scale, and a mote has\n      integers only\n" in text

@@ -1,4 +1,4 @@
-"""What moved means in the network exactly what it means at the base station."""
+"""Pushed-down operators compute exactly the same on motes as at the base station."""
 
 import dataclasses
 import random
@@ -50,7 +50,7 @@ CONSTANT = st.one_of(
 
 @st.composite
 def terms(draw, depth=2):
-    """Text of a value: over columns, with arithmetic."""
+    """The text of a value over columns, with arithmetic."""
     if depth == 0 or draw(st.booleans()):
         return draw(st.sampled_from(["v", "u", "x", "y", "site"]))
     inner, constant = draw(terms(depth - 1)), draw(CONSTANT)
@@ -83,7 +83,7 @@ RAW = [None, {SensorValue("f", name): Interval(-(2**10), 2**10) for name in "vux
 
 
 def within(rows, raw):
-    """The rows as sensors that give no more than that would give them."""
+    """The rows, limited to the ranges of the sensors."""
     if raw is None:
         return rows
     return [(*row[:2], *(None if n is None else max(-(2**10), min(n, 2**10)) for n in row[2:])) for row in rows]
@@ -96,7 +96,7 @@ def schedules(attributes):
 
 
 def measured(root, rows):
-    """The readings as the base station has them: Tuples with the columns of the plan's StreamAcquire."""
+    """The readings at the base station: Tuples with the columns of the plan's StreamAcquire."""
     [acquire] = [node for node in walk(root) if isinstance(node, StreamAcquire)]
     at = {"site": 0, "v": 2, "u": 3, "x": 4, "y": 5}
     columns = {}
@@ -153,7 +153,7 @@ def test_mote_and_base_station_select_equal_readings(text, rows, raw):
 
 @st.composite
 def comparisons(draw):
-    """A column, and a comparison of nothing but it with a constant, negated or not."""
+    """A column, and a comparison of only this column with a constant, perhaps negated."""
     name = draw(st.sampled_from(["v", "x", "y", "site"]))
     term = draw(terms().filter(lambda text: not set(re.findall(r"\b[vuxy]\b", text)) - {name}))
     op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">="]))
@@ -168,7 +168,7 @@ def comparisons(draw):
 @example(("y", "-3 - y / -0.3 <= 0.1"))
 @example(("v", "v * -0.1 + 0.3 < 0.7"))
 def test_threshold_agrees_for_every_sensor_value(compared):
-    """All values there are, and null."""
+    """All possible values, and null."""
     name, text = compared
     found, root = pushdown_of(f"SELECT v, u, x, y FROM f WHERE {text}", RAW[1])
     [deliver] = found.readings
@@ -195,7 +195,7 @@ AGGREGATE = st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX", "STDEV", "VARI
 
 @st.composite
 def aggregations(draw):
-    """A query whose aggregation may move, and its windows."""
+    """A query with an aggregation that may be pushed down, and its windows."""
     listed = draw(
         st.lists(st.tuples(AGGREGATE, st.sampled_from(["v", "x", "site", "v + 1", "ABS(u)"])), min_size=1, max_size=4)
     )
@@ -220,7 +220,7 @@ def aggregations(draw):
     "SELECT COUNT(*) FROM f [FROM NOW-9 TO NOW SLIDE 40 SEC]", [(3, n, *[None] * 4) for n in range(9)], random.Random(1)
 )
 def test_merged_partials_equal_aggregate_of_readings(text, rows, rng):
-    """Window by window: the partials that motes made and merged, against all readings folded at the base station."""
+    """For each window, compare the merged partials of motes with the fold of all readings at the base station."""
     found, root = pushdown_of(text, RAW[1])
     rows = within(rows, RAW[1])
     if not found.fold_candidates:
@@ -258,7 +258,7 @@ def test_merged_partials_equal_aggregate_of_readings(text, rows, rng):
 
 
 OTHERS = (("VARIANCE", SiteNumber()), ("MIN", SiteNumber()))
-"""What another query wants of the same tuples, slices and groups."""
+"""The states that another query needs of the same tuples, slices and groups."""
 
 
 def all_of(folding, tuples):
@@ -267,7 +267,7 @@ def all_of(folding, tuples):
 
 
 def framed(placed, came):
-    """The partials as the base station has them from frames."""
+    """The partials after encoding and decoding as frames."""
     payloads = encode_partials(placed.shape, came)
     frames = [Frame(FrameKind.PARTIAL, MoteId(3), 1, seq, payload) for seq, payload in enumerate(payloads)]
     [decoded], errors = decode_partial_frames(frames, {placed.number: placed.shape})
@@ -280,7 +280,7 @@ class Stream:
 
 
 def reaches(fold, begin, interval, low, high):
-    """Whether a slice lies in a window: no slice lies in it in part."""
+    """Whether a slice is in a window; no slice is in it in part."""
     ticks = fold.slices.ticks(fold.slices.number(begin), interval)
     inside = [low <= tick <= high for tick in ticks]
     assert all(inside) or not any(inside)
@@ -293,7 +293,7 @@ def placed(fold: Fold) -> PlacedOperator:
 
 
 def in_network(fold: Fold, rows, rng):
-    """What arrives of the readings: 9 hands over to 4, 4 to 3, 3 to the base; with room for two groups only."""
+    """The partials that reach the base: 9 sends to 4, 4 to 3, 3 to the base, each with memory for two groups."""
     sites, fold_at = select_sites(fold, SITES), placed(fold)
     names = tuple(sorted(fold.child.attributes))
     programs = {p.site: p for p in compile_programs([fold_at], schedules(names))}
@@ -317,7 +317,7 @@ def in_network(fold: Fold, rows, rng):
 
 
 def bag(folding, node, cells):
-    """The rows of one window over all these cells, whatever their order."""
+    """The rows of one window over all these cells, in any order."""
     cells = folding.united(dataclasses.replace(cells, slice=np.zeros(len(cells), np.int64)))
     found = folding.windows([cells], np.zeros(1, np.int64), np.zeros(1, np.int64))
     frame = found.frame([column for column, _ in node.groups], folding.own)

@@ -1,4 +1,4 @@
-"""The drawing of a deployment: each mote where it is, a line to whom it sends, darker for who uses more."""
+"""The drawing of a deployment: motes at their positions, lines to their parents, darker with more energy."""
 
 import json
 from itertools import combinations
@@ -20,8 +20,8 @@ MEAN = "SELECT AVG(temp) FROM lab [NOW]"
 
 def call(capsys, *arguments):
     code = verb.run(parser_of("explain", verb).parse_args([*map(str, arguments)]))
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_nothing_to_draw_is_reported(capsys, tmp_path):
     code, _, err = call(capsys, "-c", OFFICE, "--map", file, "SELECT room FROM rooms")
     assert code == 2 and err == "SN514: there is nothing to draw: motes do nothing for this\n"
     code, out, err = call(capsys, "-c", OFFICE, "-o", "json", "--map", file, "SELECT room FROM rooms")
-    told = json.loads(out.splitlines()[-1])
-    assert (code, err, told["type"], told["code"]) == (2, "", "error", "SN514")
+    printed = json.loads(out.splitlines()[-1])
+    assert (code, err, printed["type"], printed["code"]) == (2, "", "error", "SN514")
     assert not file.exists()
     code, _, err = call(capsys, "-c", OFFICE, "--map", tmp_path / "no/map.svg", MEAN)
     assert code == 3 and err == f"SN501: {tmp_path / 'no/map.svg'}: cannot be written: No such file or directory\n"
@@ -77,7 +77,7 @@ def test_nothing_to_draw_is_reported(capsys, tmp_path):
 
 @pytest.mark.promise("explain")
 def test_overlapping_motes_move_apart_gateway_stays():
-    """Motes in one place, some of them at the gateway."""
+    """Motes at one position, some of them at the gateway."""
     at = {0: (100.0, 100.0), **{mote: (100.0 + mote // 4, 100.0) for mote in range(1, 12)}, 12: (300.0, 300.0)}
     apart = _apart(at, {0: None}, 10.0)
     assert apart[0] == at[0] and apart[12] == at[12]

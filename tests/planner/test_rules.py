@@ -1,4 +1,4 @@
-"""Each rewrite applies where it should, and not where the reason that its file gives does not hold."""
+"""Each rule applies where it should, and not where its documented reason does not hold."""
 
 import pytest
 
@@ -90,7 +90,7 @@ def test_plain_column_may_be_read_twice():
 
 
 def test_selection_stays_above_converter():
-    """What came between two windows is not the same once tuples are missing from both."""
+    """The difference of two windows changes if tuples are missing from both."""
     _, root = rewritten(f"SELECT v FROM (ISTREAM(SELECT v, w FROM r {TIME})) AS x WHERE w > 1")
     assert "StreamSelect" in shape(root)[: shape(root).index("IStream")]
     assert "StreamSelect" not in shape(root)[shape(root).index("IStream") :]
@@ -224,7 +224,7 @@ def test_residual_of_tick_join_becomes_selection():
         f"SELECT r.v FROM r {TIME}, p {TIME} WHERE r.time = p.a",
         f"SELECT r.v FROM r {TIME}, t [SCAN 10 SEC] WHERE r.time = t.a",
         f"SELECT r.v FROM r {TIME}, q {TIME}, p {TIME} WHERE r.time = q.time",
-        # Of an extent that is `late append`, a window holds what had arrived, not what has the tick.
+        # A window over a `late append` extent holds the tuples that had arrived, whatever their ticks.
         f"SELECT r.v FROM r {TIME}, (SELECT tick AS n, a FROM log) AS y {TIME} WHERE r.time = y.n",
         f"SELECT r.v FROM r {TIME}, (RSTREAM(SELECT a AS n FROM log {TIME})) AS y {TIME} WHERE r.time = y.n",
     ],

@@ -1,4 +1,4 @@
-"""The command: exit codes, and where errors point."""
+"""The command `moteloom replay`: exit codes and places of errors."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def call(folder, *arguments):
-    """The exit code of the verb, as the command runs it."""
+    """Run the command; the exit code."""
     given = ["--schema", str(folder / "schema.sneeql"), *arguments]
     return verb.run(parser_of("replay", verb).parse_args(given))
 
@@ -51,8 +51,8 @@ def test_wrong_query_exits_with_diagnostic(folder, capsys):
     assert road(folder, "SELECT tmep FROM road", "-o", "json") == 2
     assert error_line(capsys)["code"] == "SN202"
     assert road(folder, "SELECT tmep FROM road") == 2
-    told = capsys.readouterr()
-    assert told.out == "" and "^^^^" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == "" and "^^^^" in printed.err
 
 
 def test_wrong_schema_exits_with_diagnostic(folder, capsys):
@@ -176,9 +176,9 @@ def test_csv_and_table_output(folder, capsys):
         "_query,_tick,_n,_index,_revision,_weight,site,temp", "1,60,,3,,1,1,22", "1,60,,4,,1,2,23",
     ]  # fmt: skip
     assert road(folder, "SELECT site, temp FROM road WHERE temp > 21") == 0
-    told = capsys.readouterr()
-    assert told.out.splitlines()[1:] == ["     60       3     1    22", "     60       4     2    23"]
-    assert "road: 4 received, 4 accepted" in told.err
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1:] == ["     60       3     1    22", "     60       4     2    23"]
+    assert "road: 4 received, 4 accepted" in printed.err
 
 
 def test_at_sites_all_takes_recorded_sites(folder, capsys):

@@ -1,4 +1,4 @@
-"""CSV: what is read, what is null, and what is said of files that are none."""
+"""CSV input: values, nulls and errors of malformed files."""
 
 import random
 
@@ -13,7 +13,7 @@ def read(text):
     return {name: column.to_pylist() for name, column in read_csv(data, "f.csv").columns.items()}
 
 
-def said(text):
+def error_of(text):
     with pytest.raises(InputError) as error:
         read(text)
     return str(error.value)
@@ -71,7 +71,7 @@ def test_value_larger_than_read_block():
     ],
 )
 def test_malformed_csv_errors(text, message):
-    assert said(text) == message
+    assert error_of(text) == message
 
 
 def test_missing_csv_file(tmp_path):

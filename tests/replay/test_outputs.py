@@ -1,4 +1,4 @@
-"""The three ways to print answers, on answers made by hand."""
+"""The three output formats, on handmade updates."""
 
 import json
 
@@ -46,7 +46,7 @@ def tuples(*items):
     return TupleUpdates(2, tick, index, weight, rows(STREAM, *[i[3:] for i in items]))
 
 
-SAID = [
+UPDATES = [
     window(0, [(3, "hot", 125), (12, None, None)]),
     tuples((600, 1, 1, 0.5, 1e22), (600, 2, 1, None, -0.0)),
     window(1, [(3, "", -5)], [(3, "hot", 125)], coverage={"road": (44, 44), "hits": None}),
@@ -58,10 +58,10 @@ SAID = [
 ]
 
 
-def printed(kind, said=SAID, queries=(WINDOWS, STREAM)):
+def printed(kind, emitted=UPDATES, queries=(WINDOWS, STREAM)):
     lines = kind(list(queries))
     out = list(lines.begin())
-    for update in said:
+    for update in emitted:
         out += lines.update(update)
     return out + list(lines.end(720, {"road": {"received": np.int64(44).item()}}))
 
@@ -108,8 +108,8 @@ def test_csv():
 
 def test_csv_output_reads_back():
     words = ["", None, 'a "b", c', "d\ne", "木", " f "]
-    said = [window(0, [(1, word, 0) for word in words])]
-    text = "\n".join(printed(CsvLines, said)) + "\n"
+    emitted = [window(0, [(1, word, 0) for word in words])]
+    text = "\n".join(printed(CsvLines, emitted)) + "\n"
     assert read_csv(text.encode()).columns["category"].to_pylist() == words
 
 
@@ -153,15 +153,15 @@ def test_control_characters_are_escaped():
     assert "\\x1b[2Ja\\n" in line
 
 
-def result(*said):
+def result(*emitted):
     found = Result([WINDOWS, STREAM])
-    found.add(said)
+    found.add(emitted)
     found.finish(720, {})
     return found
 
 
 def test_current_answer_is_sum_of_updates():
-    found = result(*SAID)
+    found = result(*UPDATES)
     assert found.current(1) == {(600, 1): [(12, None, None), (3, "", -0.05)], (660, 1): []}
     assert found.current(2) == [(600, 2, (None, -0.0))]
     assert [w.revision for w in found.windows(1)] == [0, 1, 0] and found.windows(1)[0].coverage == {
@@ -179,7 +179,7 @@ def test_only_removed_number_of_equal_rows_goes():
 
 
 def test_arrow_and_pandas():
-    found = result(*SAID)
+    found = result(*UPDATES)
     assert found.to_arrow(1).to_pydict() == {
         "_tick": [600, 600], "_n": [1, 1], "site": [12, 3], "category": [None, ""], "c": [None, -0.05],
     }  # fmt: skip
@@ -192,5 +192,5 @@ def test_arrow_and_pandas():
 
 def test_answer_without_columns():
     empty = ResultSchema(1, "window", (), False)
-    said = [as_columns(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
-    assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, said, [empty])) == 3
+    emitted = [as_columns(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
+    assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, emitted, [empty])) == 3

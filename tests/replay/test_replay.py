@@ -1,4 +1,4 @@
-"""The call from Python: its example, every form of input through the whole way, and nothing left behind."""
+"""The Python function `replay`: its example, every form of input end to end, and no leaks."""
 
 import doctest
 import gc

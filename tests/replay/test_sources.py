@@ -1,4 +1,4 @@
-"""Sources: the same tuples from CSV, Parquet and values in Python; what is said of inputs that do not fit an extent."""
+"""Sources: equal tuples from CSV, Parquet and Python values; errors of inputs that do not fit an extent."""
 
 import random
 from decimal import Decimal
@@ -45,7 +45,7 @@ def read(data, extent):
     return batch_of(to_recorded_table(data, extent), CATALOG.find(extent))
 
 
-def said(data, extent="hits"):
+def error_of(data, extent="hits"):
     with pytest.raises(InputError) as error:
         if extent == "kinds":
             table_of(to_recorded_table(data, extent), CATALOG.find(extent))
@@ -127,7 +127,7 @@ def test_archive_file_is_an_input():
 
 def test_rows_may_omit_attributes_files_may_not():
     assert listed(read([{"_arrival": 1}], "hits"))[1]["s"] == [None]
-    assert str(said({"_arrival": [1]})) == "hits: the column `n` is missing: it is an attribute of `hits`"
+    assert str(error_of({"_arrival": [1]})) == "hits: the column `n` is missing: it is an attribute of `hits`"
 
 
 def test_empty_input():
@@ -163,25 +163,25 @@ def test_empty_input():
     ],
 )
 def test_input_mismatch_errors(data, extent, message, help):
-    error = said(data, extent)
+    error = error_of(data, extent)
     assert str(error).startswith(message)
     assert help is None or help in error.help
 
 
 def test_malformed_parquet_error(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing more")
-    assert said(tmp_path / "a.parquet").code == "SN502"
-    assert said(tmp_path / "gone.parquet").code == "SN501"
+    assert error_of(tmp_path / "a.parquet").code == "SN502"
+    assert error_of(tmp_path / "gone.parquet").code == "SN501"
 
 
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if code.startswith("SN50")])
 def test_catalogue_examples_of_inputs_cause_their_errors(code):
-    """An example is a recording of `road`, an empty line, and what is said of it."""
-    recording, _, told = CATALOGUE[code].example.rpartition("\n\n")
+    """An example is a recording of `road`, an empty line, and its error."""
+    recording, _, message = CATALOGUE[code].example.rpartition("\n\n")
     with pytest.raises(InputError) as error:
         source = read_csv(recording.encode(), "road.csv") if recording else to_recorded_table("gone.csv", "road")
         batch_of(source, read_schema(ROAD).find("road"))
-    assert (error.value.code, str(error.value)) == (code, told)
+    assert (error.value.code, str(error.value)) == (code, message)
 
 
 def test_any_values_give_batch_or_input_error(rng: random.Random, counts):

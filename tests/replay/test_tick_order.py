@@ -1,4 +1,4 @@
-"""What several queries said is told in the order of ticks."""
+"""Updates of several queries are printed in the order of ticks."""
 
 from basestation.replay.driver import Replay
 from basestation.replay.inputs import read_recording
@@ -17,21 +17,21 @@ QUERIES = (
 )
 
 
-def said():
+def emitted():
     statements = read_statements([QUERIES], CATALOG)
     replay = Replay(read_recording(CATALOG, INPUTS, statements), statements)
     return replay, list(replay.updates())
 
 
 def test_updates_are_ordered_by_tick():
-    _, [updates] = said()
-    told = [(int(getattr(u.tick, "flat", [u.tick])[0]), u.query) for u in split_singly(order_by_tick(updates))]
-    assert told == [(0, 1), (0, 3), (10, 2), (60, 1), (70, 2), (100, 3), (120, 1), (180, 1), (200, 3), (240, 1),
+    _, [updates] = emitted()
+    ordered = [(int(getattr(u.tick, "flat", [u.tick])[0]), u.query) for u in split_singly(order_by_tick(updates))]
+    assert ordered == [(0, 1), (0, 3), (10, 2), (60, 1), (70, 2), (100, 3), (120, 1), (180, 1), (200, 3), (240, 1),
                     (250, 2), (300, 1), (300, 3)]  # fmt: skip
 
 
 def test_tick_order_keeps_answer():
-    replay, all_of = said()
+    replay, all_of = emitted()
     plain, timed = Result(replay.queries), Result(replay.queries)
     for updates in all_of:
         plain.add(updates)
@@ -41,6 +41,6 @@ def test_tick_order_keeps_answer():
 
 
 def test_single_query_keeps_order():
-    _, [updates] = said()
+    _, [updates] = emitted()
     alone = [update for update in updates if update.query == 3]
     assert order_by_tick(alone) is alone

@@ -1,4 +1,4 @@
-"""Values: what an attribute holds of them, exactly; whole columns and single values come to the same."""
+"""The exact conversion of input values to attributes; whole columns and single values agree."""
 
 import random
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ def column(values, attribute, text=False, tick_ms=1000):
     return [None if mask is not None and not mask[i] else v for i, v in enumerate(found.tolist())]
 
 
-def said(values, attribute, text=False):
+def error_of(values, attribute, text=False):
     with pytest.raises(InputError) as error:
         column(values, attribute, text)
     return error.value
@@ -41,13 +41,13 @@ def test_integers_are_exact_in_64_bits():
 
 
 def test_non_integer_error_names_row():
-    assert str(said(["1", None, "1.5"], INTEGER, True)) == "f, row 3, column a: expected an integer, found `1.5`"
-    assert said(["9223372036854775808"], INTEGER, True).code == "SN507"
+    assert str(error_of(["1", None, "1.5"], INTEGER, True)) == "f, row 3, column a: expected an integer, found `1.5`"
+    assert error_of(["9223372036854775808"], INTEGER, True).code == "SN507"
     for text in ("0x10", "1_000", "", "e", "٣"):
-        assert said([text], INTEGER, True).code == "SN506"
-    assert said([" 5"], INTEGER, True).help == "remove the blanks"
-    assert said(["5"], INTEGER).code == "SN506"  # a string of Python is a string
-    assert said([True], INTEGER).code == "SN506"
+        assert error_of([text], INTEGER, True).code == "SN506"
+    assert error_of([" 5"], INTEGER, True).help == "remove the blanks"
+    assert error_of(["5"], INTEGER).code == "SN506"  # a string of Python is a string
+    assert error_of([True], INTEGER).code == "SN506"
     assert column(["+5", "007", "3.0", "1e3", "-0"], INTEGER, True) == [5, 7, 3, 1000, 0]
 
 
@@ -62,10 +62,10 @@ def test_float_attribute_holds_floats():
 @pytest.mark.parametrize("bad", ["nan", "inf", "-Infinity", "NaN"])
 def test_nan_and_infinity_are_bad_input(bad):
     for attribute in (FLOAT, CENTI, INTEGER):
-        assert said([bad], attribute, True).code == "SN506"
+        assert error_of([bad], attribute, True).code == "SN506"
         for values in ([float(bad)], np.array([float(bad)]), pa.array([float(bad)])):
-            assert said(values, attribute).code == "SN506"
-    assert said(["1e400"], FLOAT, True).code == "SN507"
+            assert error_of(values, attribute).code == "SN506"
+    assert error_of(["1e400"], FLOAT, True).code == "SN507"
 
 
 def test_scaled_values_round_half_away_from_zero():
@@ -86,16 +86,16 @@ def test_scaled_values_round_half_away_from_zero():
                 assert column(values, CENTI, text) == [10**digits * 100]
                 assert column(values, INTEGER, text) == [10**digits]
             elif digits > 18:
-                assert said(values, CENTI, text).code == said(values, INTEGER, text).code == "SN507"
+                assert error_of(values, CENTI, text).code == error_of(values, INTEGER, text).code == "SN507"
     assert column([2**62 // 100, -3], CENTI) == [2**62 // 100 * 100, -300]
-    assert said(["92233720368547758.08"], CENTI, True).code == "SN507"
+    assert error_of(["92233720368547758.08"], CENTI, True).code == "SN507"
     assert column(["92233720368547758.07"], CENTI, True) == [2**63 - 1]
 
 
 def test_huge_numbers_are_rejected_fast():
     for bad in ("1e999999999", "9" * 100_000):
         for attribute in (INTEGER, CENTI, FLOAT):
-            assert said([bad], attribute, True).code == "SN507"
+            assert error_of([bad], attribute, True).code == "SN507"
     assert column(["1e-999999999", "0e999999999"], CENTI, True) == [0, 0]
 
 
@@ -105,26 +105,26 @@ def test_times_are_ticks_or_rfc_3339():
     assert column(["1970-01-01T00:00:01", "1970-01-01T00:00:01.5Z"], TIME, True, 500) == [2, 3]
     assert column([datetime(1970, 1, 1, 0, 1, tzinfo=UTC), 7], TIME) == [60, 7]
     assert column(np.array(["1970-01-01T00:01"], "datetime64[s]"), TIME) == [60]
-    assert said(["1970-01-01T00:00:00.5Z"], TIME, True).code == "SN506"
+    assert error_of(["1970-01-01T00:00:00.5Z"], TIME, True).code == "SN506"
     for finer in (
         ["1970-01-01T00:00:00.0000001Z"],
         pa.array([1], pa.timestamp("ns")),
         pa.array([1], pa.timestamp("us", "UTC")),
     ):
-        assert said(finer, TIME, True).code == "SN506"
+        assert error_of(finer, TIME, True).code == "SN506"
     assert column(pa.array([10**9, None], pa.timestamp("ns", "Europe/Paris")), TIME) == [1, None]
     assert column(pa.array([10**12, 1], pa.timestamp("s")), TIME) == [10**12, 1]
-    assert said(pa.array([10**15 + 1], pa.timestamp("ms", "No/Where")), TIME).code == "SN506"
+    assert error_of(pa.array([10**15 + 1], pa.timestamp("ms", "No/Where")), TIME).code == "SN506"
     assert column(pa.array([1], pa.date32()), TIME) == [86400]
-    assert said(["yesterday"], TIME, True).code == "SN506"
-    assert said(["1970-01-01T00:00:00Z"], INTEGER, True).code == "SN506"
+    assert error_of(["yesterday"], TIME, True).code == "SN506"
+    assert error_of(["1970-01-01T00:00:00Z"], INTEGER, True).code == "SN506"
 
 
 def test_strings_are_code_points():
     words = ["", "a", "木", "\U0001f600", None, "it's"]
     assert column(words, STRING) == column(pa.array(words).dictionary_encode(), STRING) == words
-    assert said(["\ud800"], STRING).code == "SN506"
-    assert said([3], STRING).code == "SN506"
+    assert error_of(["\ud800"], STRING).code == "SN506"
+    assert error_of([3], STRING).code == "SN506"
     assert column(np.array(["a", "b"]), STRING) == ["a", "b"]
 
 
@@ -142,7 +142,7 @@ def nearest(value, scale):
 
 @pytest.mark.parametrize("scale", [0, 1, 2, 5, 9])
 def test_column_conversion_equals_value_conversion(scale, rng: random.Random):
-    """The fast ways against fractions, above all where a value lies close to the middle of two multiples."""
+    """The fast conversions against fractions, especially for values close to the middle of two multiples."""
     attribute = Attribute("a", Type.FLOAT, scale=scale)
     floats = [rng.uniform(-100, 100) for _ in range(200)]
     for _ in range(300):
@@ -188,7 +188,7 @@ def test_text_converts_equally_alone_and_in_column(rng: random.Random, counts):
         try:
             expected = [convert_value(t, attribute, 1000, True) for t in texts]
         except ValueRejectedError:
-            said(texts, attribute, True)
+            error_of(texts, attribute, True)
             continue
         found = column(texts, attribute, True)
         assert found == expected and list(map(type, found)) == list(map(type, expected))

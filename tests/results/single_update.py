@@ -1,4 +1,4 @@
-"""A single window or mark as the engine says it: columns with one entry."""
+"""A single window or mark as the engine emits it: columns with one entry."""
 
 import numpy as np
 

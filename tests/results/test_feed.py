@@ -1,4 +1,4 @@
-"""A feed goes on where one stopped, and says so where it cannot."""
+"""A feed resumes after a number, or reports that the updates have expired."""
 
 import numpy as np
 import pytest

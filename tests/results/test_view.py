@@ -37,7 +37,7 @@ ROWS = st.tuples(st.sampled_from([0.5, 1.5]), st.sampled_from([None, 0, 7]), st.
 
 @given(st.lists(st.lists(ROWS, max_size=4), min_size=1, max_size=5), st.data())
 def test_window_is_sum_of_updates(given_, data):
-    """Against a list; what an update takes back was there, and of equal rows the last one goes."""
+    """Against a list: an update removes existing rows, of equal rows the last one."""
     there, updates = [], []
     for revision, new in enumerate(given_):
         old = data.draw(st.lists(st.sampled_from(there), max_size=3)) if there else []
