@@ -186,9 +186,10 @@ def _draw(
 ) -> str | None:
     """Draw the motes for all queries together; the reason if there is nothing to draw, else None."""
     from acquisition.errors import InputError
-    from basestation.explain import draw_map, explain_motes
+    from basestation.explain import draw_map, explain_motes, plan_motes
 
-    motes = explain_motes(_of_plans(bound), deployment, catalog, statistics)
+    plans = _of_plans(bound)
+    motes = explain_motes(plans, plan_motes(plans, deployment, catalog, statistics), deployment)
     if motes is None:
         return "motes do nothing for this"
     if why := motes.get("refused") or motes.get("idle"):

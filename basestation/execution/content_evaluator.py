@@ -16,7 +16,7 @@ from basestation.execution.columns.window_batch import NO_WINDOW, expand_ranges
 from basestation.execution.columns.window_combinations import WindowCombinations, merge_with_positions
 from basestation.execution.columns.window_contents import WindowContents, diff_windows
 from basestation.execution.counters import OperatorCounters
-from basestation.execution.description import OperatorDescription
+from basestation.execution.description import OperatorDescription, describe_step
 from basestation.execution.interfaces import WindowSource
 from basestation.execution.joins.join_delta import make_join_delta
 from basestation.execution.joins.join_operator import JoinOperator
@@ -142,13 +142,10 @@ class ContentEvaluator:
             if leaf is node:
                 return self._inputs[place].describe()
         parts = tuple(self._describe(child) for child in node.children)
+        step = describe_step(node, parts)
+        if step is not None:
+            return step
         match node:
-            case WindowSelect():
-                return OperatorDescription("select", "in batches", None, parts)
-            case WindowProject():
-                return OperatorDescription("project", "in batches", None, parts)
-            case WindowAggregation():
-                return OperatorDescription("aggregate", "one pass over each window", None, parts)
             case WindowCrossProduct():
                 return OperatorDescription("product", "all combinations in a window", None, parts)
             case WindowJoin():

@@ -4,12 +4,19 @@
 several things in turn (a query block has windows, a join, aggregations) names them as `parts`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.expression_text import format_expression
+from basestation.algebra.expressions import Aggregate
+from basestation.algebra.node import PlanNode
+from basestation.algebra.window_aggregation import WindowAggregation
+from basestation.algebra.window_project import WindowProject
+from basestation.algebra.window_select import WindowSelect
 from basestation.execution.counters import OperatorCounters
 
 
@@ -124,3 +131,46 @@ def array_bytes(*arrays: Any) -> int:
             size = array.nbytes if not isinstance(owner, np.ndarray) else min(array.nbytes, owner.nbytes)
             found[array.__array_interface__["data"][0]] = size
     return sum(found.values())
+
+
+# --- texts of operators -----------------------------------------------------------------------------------------------
+
+_MAX_TEXT = 60
+"""Characters of the expressions of one operator; the algebra above has them in full."""
+
+
+def describe_select(predicate: Expression) -> str:
+    """`select` with its predicate."""
+    return f"select {_shorten(format_expression(predicate))}"
+
+
+def describe_project(outputs: Iterable[tuple[Column, Expression]]) -> str:
+    """`project` with its expressions."""
+    return f"project {_list(expression for _, expression in outputs)}"
+
+
+def describe_aggregate(groups: Iterable[tuple[Column, Expression]], aggregates: Iterable[Aggregate]) -> str:
+    """The aggregates, and the expressions by which they are grouped."""
+    keys = _list(expression for _, expression in groups)
+    return (_list(aggregates) or "groups") + (f" by {keys}" if keys else "")
+
+
+def describe_step(node: PlanNode, parts: tuple[OperatorDescription, ...] = ()) -> OperatorDescription | None:
+    """The description of a selection, projection or aggregation inside windows; None of another node."""
+    match node:
+        case WindowSelect(predicate=predicate):
+            return OperatorDescription(describe_select(predicate), "in batches", None, parts)
+        case WindowProject(outputs=outputs):
+            return OperatorDescription(describe_project(outputs), "in batches", None, parts)
+        case WindowAggregation(groups=groups, aggregates=aggregates):
+            name = f"aggregate {describe_aggregate(groups, (each for _, each in aggregates))}"
+            return OperatorDescription(name, "one pass over each window", None, parts)
+    return None
+
+
+def _list(expressions: Iterable[Expression]) -> str:
+    return _shorten(", ".join(map(format_expression, expressions)))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

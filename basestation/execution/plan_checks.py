@@ -57,7 +57,7 @@ def start_tick(options: QueryOptions, now: int) -> int | None:
 def last_tick(options: QueryOptions, now: int) -> int | None:
     """The last tick of a query submitted in clock tick `now` (FOR, 11); None where it does not end."""
     start = start_tick(options, now)
-    return None if options.lasting is None else (now if start is None else start) + options.lasting
+    return None if options.run_for is None else (now if start is None else start) + options.run_for
 
 
 # --- parts of a tree -------------------------------------------------------------------------------------------------

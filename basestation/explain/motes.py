@@ -1,6 +1,7 @@
 """Explains the motes of a deployment: what runs where and when, its predicted energy, and its memory."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,19 +24,31 @@ Json: TypeAlias = dict[str, Any]
 NOT_SAMPLED = "no mote samples for it: its conditions hold at no site"
 
 
-def explain_motes(
-    plans: Sequence[Plan], deployment: Deployment, catalog: Catalog, statistics: Statistics
-) -> Json | None:
-    """The motes when they run only these queries; None if the queries read no sensed extent."""
+@dataclass(frozen=True, slots=True)
+class MotePlan:
+    """What motes do for some queries: the plan (None: nothing), or the reason why they cannot run them."""
+
+    plan: "NetworkPlan | None" = None
+    refused: str | None = None
+
+
+def plan_motes(plans: Sequence[Plan], deployment: Deployment, catalog: Catalog, statistics: Statistics) -> MotePlan:
+    """Plan the queries on the motes of a deployment that run nothing else."""
     from basestation.controller.network_plan import INFEASIBLE  # loaded only with a deployment
     from basestation.controller.what_if import plan_what_if
 
     try:
-        placed = plan_what_if(plans, deployment, catalog, statistics)
+        return MotePlan(plan_what_if(plans, deployment, catalog, statistics))
     except INFEASIBLE as error:
-        return {"deployment": deployment.name, "refused": str(error)}
-    if placed is not None:
-        return describe_forecast(placed, deployment)
+        return MotePlan(refused=str(error))
+
+
+def explain_motes(plans: Sequence[Plan], found: MotePlan, deployment: Deployment) -> Json | None:
+    """A plan of the motes as JSON; None if the queries read no sensed extent."""
+    if found.refused is not None:
+        return {"deployment": deployment.name, "refused": found.refused}
+    if found.plan is not None:
+        return describe_forecast(found.plan, deployment)
     return {"deployment": deployment.name, "idle": NOT_SAMPLED} if any(_sensed(plan.root) for plan in plans) else None
 
 

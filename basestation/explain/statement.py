@@ -1,98 +1,119 @@
-"""Levels: one statement at every level: syntax, algebra, rewrites, physical plan, memory; as text or as one JSON object."""
+"""Explains one statement at every level: syntax, algebra, rewrites, pushdown, motes, running operators, memory."""
 
 import difflib
+from typing import Any, TypeAlias
 
+from acquisition.extent import Catalog
 from basestation.algebra.expression_text import format_expression
+from basestation.algebra.node import PlanNode
 from basestation.algebra.notation import notation, outline
-from basestation.explain.motes import explain_motes, fit_sampling, mote_lines
+from basestation.explain.motes import MotePlan, explain_motes, fit_sampling, mote_lines, plan_motes
+from basestation.explain.operators import (
+    build_executable_plan,
+    explain_memory,
+    explain_operators,
+    memory_line,
+    operator_lines,
+)
 from basestation.explain.text_layout import format_paragraph, wrap_prose
 from basestation.language.printer import print_statement
 from basestation.planner.extensions import list_extensions
-from basestation.planner.physical_plan import plan_operators, sum_memory
-from basestation.planner.plan import Plan
+from basestation.planner.plan import Correction, Plan
 from basestation.planner.pushdown import plan_pushdown, raw_ranges
 from basestation.planner.rewriter import rewrite
+from basestation.results.wire import columns_as_json
 from gateway.frame import MAX_FRAME
-from innet.placement.statistics import GUESS
+from innet.deployment import Deployment
+from innet.placement.statistics import GUESS, Statistics
 
+Json: TypeAlias = dict[str, Any]
 _OPTIONS = {
-    "since": "begins at tick {0}", "since_ago": "begins {1} before now", "acquire_every": "sampled every {1}",
-    "deliver_within": "answered within {1}", "lasting": "for {1}", "lifetime": "for motes that last {1}",
+    "since": ("since", "begins at tick {0}"), "since_ago": ("since_ago", "begins {1} before now"),
+    "acquire_every": ("acquire_every", "sampled every {1}"), "deliver_within": ("deliver_within", "answered within {1}"),
+    "run_for": ("lasting", "for {1}"), "lifetime": ("lifetime", "for motes that last {1}"),
 }  # fmt: skip
+"""For each field of QueryOptions its key in JSON and its text: {0} is the number, {1} the number with its unit."""
+_MAX_COMPARED = 300 * 300
+"""Pairs of operators. Comparison is cubic where many operators are equal: a larger plan is shown as one change."""
 
 
-_COMPARED = 300 * 300
+def explain_statement(
+    bound: Plan | Correction,
+    number: int = 1,
+    deployment: Deployment | None = None,
+    catalog: Catalog | None = None,
+    statistics: Statistics = GUESS,
+) -> Json:
+    """A plan or correction as JSON. With a deployment and its `catalog`, also the work of its motes.
 
-
-def explain_statement(bound, number=1, deployment=None, catalog=None, statistics=GUESS):
-    """What there is to say of a Plan or a Correction, as one dictionary that JSON can hold.
-
-    With a deployment, whose extents the `catalog` has, also of what its motes would do; `statistics` are of its readings.
+    `statistics` are those of the deployment's readings.
     """
     if isinstance(bound, Plan):
-        if deployment is not None:
-            bound = fit_sampling(bound, deployment, catalog, statistics)
-        return _plan(bound, number, deployment, catalog, statistics)
-    change = [f"{column.name} = {format_expression(e)}" for column, e in bound.changes]
+        return _explain_plan(bound, number, deployment, catalog or bound.catalog, statistics)
+    changes = [f"{column.name} = {format_expression(e)}" for column, e in bound.changes]
     return {
         "type": "correction", "query": number, "syntax": print_statement(bound.statement), "how": bound.how,
-        "extent": bound.extent.name, "changes": change, "rows": len(bound.rows),
+        "extent": bound.extent.name, "changes": changes, "rows": len(bound.rows),
         "where": None if bound.predicate is None else format_expression(bound.predicate),
         "additions": [{"section": section, "what": what} for section, what in list_extensions(bound.statement)],
     }  # fmt: skip
 
 
-def _plan(plan, number, deployment, catalog, statistics):
-    better, steps = rewrite(plan)
-    raw, mtu = (None, MAX_FRAME) if deployment is None else (raw_ranges(deployment, catalog), deployment.mtu)
-    operators = plan_operators(better.root)
-    known, open_ended = sum_memory(operators)
+def _explain_plan(
+    plan: Plan, number: int, deployment: Deployment | None, catalog: Catalog, statistics: Statistics
+) -> Json:
+    found, motes, raw, mtu = MotePlan(), None, None, MAX_FRAME
+    if deployment is not None:
+        plan = fit_sampling(plan, deployment, catalog, statistics)
+        found = plan_motes([plan], deployment, catalog, statistics)
+        motes = explain_motes([plan], found, deployment)
+        raw, mtu = raw_ranges(deployment, catalog), deployment.mtu
+    executable = build_executable_plan(plan, found.plan)
+    pushdown = plan_pushdown(plan, rewrite(plan)[0].root, raw, mtu=mtu)
     return {
         "type": "plan",
         "query": number,
         "kind": plan.kind,
         "once": plan.is_one_off,
         "syntax": print_statement(plan.statement),
-        "columns": [
-            {"name": c.label, "type": str(c.type)}
-            | {k: v for k, v in (("scale", c.scale), ("unit", c.unit)) if v is not None}
-            for c in plan.root.columns
-        ],
-        "asked": {name: value for name in _OPTIONS if (value := getattr(plan.options, name)) is not None},
+        "columns": columns_as_json(plan.root.columns),
+        "asked": {
+            key: value for name, (key, _) in _OPTIONS.items() if (value := getattr(plan.options, name)) is not None
+        },
         "additions": [{"section": section, "what": what} for section, what in plan.extensions],
         "algebra": notation(plan.root),
         "rewrites": [
             {
-                "rule": s.rule,
-                "reason": s.reason,
-                "before": notation(s.before),
-                "after": notation(s.after),
-                "changes": _changes(s.before, s.after),
+                "rule": step.rule,
+                "reason": step.reason,
+                "before": notation(step.before),
+                "after": notation(step.after),
+                "changes": _diff(step.before, step.after),
             }
-            for s in steps
+            for step in executable.steps
         ],
         "network": [
             {"operator": d.operator, "moves": d.is_pushed_down, "code": d.code, "reason": d.reason}
-            for d in plan_pushdown(plan, better.root, raw, mtu=mtu).decisions
+            for d in pushdown.decisions
         ],
-        "motes": None if deployment is None else explain_motes([plan], deployment, catalog, statistics),
-        "physical": [
-            {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
-        ],
-        "memory": {"bytes": known, "and_per": [{"what": s.what, "bytes": s.each} for s in open_ended]},
+        "motes": motes,
+        "refused": executable.refused,
+        "physical": explain_operators(executable.operators),
+        "memory": explain_memory(executable.operators),
     }
 
 
-def _changes(before, after):
-    """What a rewrite did, operator by operator: `-` gone, `+` come, in the shape that the plan has now.
+def _diff(before: PlanNode, after: PlanNode) -> list[str]:
+    """The difference of two trees, operator by operator: `-` removed, `+` added, in the shape of the new tree.
 
-    Operators are compared without regard to their depth, or all below a change would count as changed.
+    The comparison ignores depth, or a change would mark everything below it.
     """
     old, new = outline(before), outline(after)
-    matcher = difflib.SequenceMatcher(None, [text for _, text in old], [text for _, text in new], autojunk=False)
-    # Comparing is cubic where many operators are alike: of a plan that large, what changed is told as a whole.
-    large = len(old) * len(new) > _COMPARED
-    codes = [("replace", 0, len(old), 0, len(new))] if large else matcher.get_opcodes()
+    if len(old) * len(new) > _MAX_COMPARED:
+        codes = [("replace", 0, len(old), 0, len(new))]
+    else:
+        matcher = difflib.SequenceMatcher(None, [text for _, text in old], [text for _, text in new], autojunk=False)
+        codes = list(matcher.get_opcodes())
     lines = []
     for what, i, i_end, j, j_end in codes:
         if what == "equal":
@@ -103,63 +124,60 @@ def _changes(before, after):
     return lines
 
 
-def _state(state):
-    if state is None:
-        return None
-    return {"what": state.what, "count": state.count, "bytes_each": state.each, "bytes": state.bytes}
+# --- as text ---------------------------------------------------------------------------------------------------------
 
 
-# --- as people read it -----------------------------------------------------------------------------------------------
-
-
-def render_statement(told):
+def render_statement(explained: Json) -> str:
     """The same as text: a paragraph for each level."""
-    if told["type"] == "correction":
-        return _correction_text(told)
-    what = "one-off query" if told["once"] else f"{told['kind']} query"
+    if explained["type"] == "correction":
+        return _render_correction(explained)
+    kind = "one-off query" if explained["once"] else f"{explained['kind']} query"
     parts = [
-        format_paragraph(f"query {told['query']}: {what}", [told["syntax"]]),
-        format_paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
+        format_paragraph(f"query {explained['query']}: {kind}", [explained["syntax"]]),
+        format_paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in explained["columns"])]),
     ]
-    if told["asked"]:
-        parts.append(format_paragraph("asked", option_lines(told)))
-    beyond = ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"])
-    parts.append(format_paragraph("beyond the paper", [beyond or "nothing"]))
-    parts.append(format_paragraph("algebra", told["algebra"].splitlines()))
-    for number, step in enumerate(told["rewrites"], 1):
+    if explained["asked"]:
+        parts.append(format_paragraph("options", option_lines(explained)))
+    extensions = ", ".join(f"{a['what']} ({a['section']})" for a in explained["additions"])
+    parts.append(format_paragraph("beyond the paper", [extensions or "nothing"]))
+    parts.append(format_paragraph("algebra", explained["algebra"].splitlines()))
+    for number, step in enumerate(explained["rewrites"], 1):
         parts.append(
             format_paragraph(f"rewrite {number}: {step['rule']}", [*wrap_prose(step["reason"]), *step["changes"]])
         )
-    if told["network"]:
-        parts.append(format_paragraph("in the network", _network_lines(told["network"])))
-    if told["motes"]:
-        parts.append(format_paragraph(f"on the motes of {told['motes']['deployment']}", mote_lines(told["motes"])))
-    parts.append(format_paragraph("physical plan", physical_lines(told)))
-    parts.append(format_paragraph("memory", [memory_line(told)]))
+    if explained["network"]:
+        parts.append(format_paragraph("in the network", _pushdown_lines(explained["network"])))
+    if motes := explained["motes"]:
+        parts.append(format_paragraph(f"on the motes of {motes['deployment']}", mote_lines(motes)))
+    parts.append(format_paragraph("physical plan", physical_lines(explained)))
+    parts.append(format_paragraph("memory", [memory_line(explained["memory"])]))
     return "\n".join(parts)
 
 
-def _correction_text(told):
-    does = [f"{told['how']} {told['extent']}"]
-    does += [f"set {change}" for change in told["changes"]]
-    does += [f"{told['rows']} rows"] if told["how"] == "insert" else [f"where {told['where'] or 'every tuple'}"]
-    return "\n".join(
-        [format_paragraph(f"statement {told['query']}: correction", [told["syntax"]]), format_paragraph("does", does)]
-    )
+def _render_correction(explained: Json) -> str:
+    lines = [f"{explained['how']} {explained['extent']}"]
+    lines += [f"set {change}" for change in explained["changes"]]
+    if explained["how"] == "insert":
+        lines.append(f"{explained['rows']} rows")
+    else:
+        lines.append(f"where {explained['where'] or 'every tuple'}")
+    head = f"statement {explained['query']}: correction"
+    return "\n".join([format_paragraph(head, [explained["syntax"]]), format_paragraph("effect", lines)])
 
 
-def option_lines(told):
-    """What a query asks of time and of the network, a line each."""
-    return [_OPTIONS[name].format(value, ticks(value)) for name, value in told["asked"].items()]
+def option_lines(explained: Json) -> list[str]:
+    """The clauses of a query about time and the network, a line each."""
+    texts = dict(_OPTIONS.values())
+    return [texts[key].format(value, count_ticks(value)) for key, value in explained["asked"].items()]
 
 
-def ticks(count):
-    """So many of them, in words."""
+def count_ticks(count: int) -> str:
+    """A number of ticks in words."""
     return "1 tick" if count == 1 else f"{count} ticks"
 
 
-def _network_lines(decisions):
-    """Each operator that motes might run, and why they may or may not."""
+def _pushdown_lines(decisions: list[Json]) -> list[str]:
+    """For each operator over sensed extents, whether motes may run it, and why."""
     lines = []
     for d in decisions:
         verdict = "may run on motes" if d["moves"] else f"stays at the base station ({d['code']})"
@@ -167,24 +185,6 @@ def _network_lines(decisions):
     return lines
 
 
-def physical_lines(told):
-    """The operators of the physical plan, how each is carried out and what it keeps."""
-    operators = told["physical"]
-    left = ["  " * o["depth"] + o["operator"] for o in operators]
-    width = min(100, max(map(len, left)))
-    return [f"{text:<{width}}  -- {o['how']}{_state_text(o['state'])}" for text, o in zip(left, operators, strict=True)]
-
-
-def _state_text(state):
-    if state is None:
-        return ""
-    if state["count"] is None:
-        return f"; {state['bytes_each']} B for each of the {state['what']}"
-    return f"; {state['count']:,} {state['what']} x {state['bytes_each']} B"
-
-
-def memory_line(told):
-    """What the states of a plan take together."""
-    memory = told["memory"]
-    each = "".join(f" + {m['bytes']} B for each of the {m['what']}" for m in memory["and_per"])
-    return f"{memory['bytes']:,} B{each}"
+def physical_lines(explained: Json) -> list[str]:
+    """The operators that run, or the reason why the engine cannot run the query."""
+    return operator_lines(explained["physical"]) if explained["refused"] is None else wrap_prose(explained["refused"])

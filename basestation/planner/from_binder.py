@@ -138,7 +138,7 @@ class FromBinder:
 
     def _bounded(self, written: syntax.UnboundedWindow) -> None:
         """A landmark window is legal if its state does not grow, or if FOR ends it (10.3, 14)."""
-        if self.binder.options.lasting is None and not self._merges():
+        if self.binder.options.run_for is None and not self._merges():
             self.report.error(
                 "SN413",
                 "a window without bound that is not merely aggregated grows for ever",

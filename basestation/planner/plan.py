@@ -16,7 +16,7 @@ class QueryOptions:
     since_ago: int | None = None  # or how long before now
     acquire_every: int | None = None
     deliver_within: int | None = None
-    lasting: int | None = None  # FOR
+    run_for: int | None = None  # FOR
     lifetime: int | None = None
 
 

@@ -142,4 +142,4 @@ def is_positional(given):
         return True
     # FOR on a plain stream emits the tuples that arrive until its end; a later restored tuple is missing (14).
     plan = given.bound
-    return plan.options.lasting is not None and plan.kind == "stream" and not isinstance(plan.root, Converter)
+    return plan.options.run_for is not None and plan.kind == "stream" and not isinstance(plan.root, Converter)

@@ -35,7 +35,7 @@ def _plan_text(explained):
     lines += explained["algebra"].splitlines()
     lines.append("rewrites: " + (", ".join(step["rule"] for step in explained["rewrites"]) or "none"))
     lines += _network_lines(explained["network"])
-    return "\n".join([*lines, *physical_lines(explained), f"memory: {memory_line(explained)}"])
+    return "\n".join([*lines, *physical_lines(explained), f"memory: {memory_line(explained['memory'])}"])
 
 
 def _network_lines(decisions):

@@ -26,9 +26,9 @@ from tests.planner.binder_helpers import CATALOG, bound, codes, columns
         ("SINCE NOW - 5 MIN", QueryOptions(since_ago=300)),
         ("ACQUIRE EVERY 1 MIN", QueryOptions(acquire_every=60)),
         ("DELIVER WITHIN 2 MIN", QueryOptions(deliver_within=120)),
-        ("FOR 1 HOUR", QueryOptions(lasting=3_600)),
+        ("FOR 1 HOUR", QueryOptions(run_for=3_600)),
         ("LIFETIME 2 DAYS", QueryOptions(lifetime=172_800)),
-        ("SINCE 0 FOR 1 MIN ACQUIRE EVERY 20 SEC", QueryOptions(since=0, lasting=60, acquire_every=20)),
+        ("SINCE 0 FOR 1 MIN ACQUIRE EVERY 20 SEC", QueryOptions(since=0, run_for=60, acquire_every=20)),
     ],
 )
 def test_clauses_become_query_options(clauses, options):
@@ -38,7 +38,7 @@ def test_clauses_become_query_options(clauses, options):
 def test_durations_convert_with_other_tick_length():
     catalog = read_schema("r: sensed (v:integer) every 1 sec at sites 1", tick_ms=100)
     plan = bound("SELECT v FROM r [FROM NOW-1500 MS TO NOW SLIDE 200 MS] FOR 1 MIN", catalog)
-    assert (plan.root.child.begin, plan.root.child.slide, plan.options.lasting) == (-15, 2, 600)
+    assert (plan.root.child.begin, plan.root.child.slide, plan.options.run_for) == (-15, 2, 600)
     assert codes("SELECT v FROM r [FROM NOW-150 MS TO NOW SLIDE 200 MS]", catalog) == ["SN412"]
 
 

@@ -22,6 +22,7 @@ from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.columns.window_combinations import WindowCombinations
 from basestation.execution.columns.window_contents import WindowContents, diff_both_ways
+from basestation.execution.description import OperatorDescription
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.interfaces import QueryGroup, StreamSource
 from basestation.execution.output.epoch_marks import UNASSIGNED, EpochReporter, NewMarks
@@ -71,6 +72,11 @@ class WindowOutput(Operator):
         self.updates: list[Update | SharedUpdate] = []  # of the last step
         # By extent, the coverage of each window as it was reported: (used, due).
         self._covered: dict[str, tuple[DenseIdMap, DenseIdMap]] = {}
+
+    def describe(self) -> OperatorDescription:
+        shapes = [shape.describe() for shape in self._shapes.values()]
+        parts = tuple(shape for shape in shapes if shape is not None)
+        return OperatorDescription("emit windows", "first answers and revisions", None, parts)
 
     # --- queries come and go -----------------------------------------------------------------------------------------
 
@@ -369,6 +375,9 @@ class StreamOutput(Operator):
         known = stream.all()
         ours = known.inserted.arrival > known.watermark if since is None else known.inserted.arrival >= since
         self._arrivals.apply(known.inserted, ours, known.removed)
+
+    def describe(self) -> OperatorDescription:
+        return OperatorDescription("emit tuples", "and epoch marks, in order of entry")
 
     @property
     def next_due(self) -> NextDue:

@@ -25,6 +25,7 @@ from basestation.execution.columns.punctuation import PendingPunctuation, Punctu
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like, null_safe_equal
 from basestation.execution.columns.window_batch import NEVER, expand_ranges
 from basestation.execution.counters import OperatorCounters
+from basestation.execution.description import OperatorDescription, describe_project
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
 from basestation.execution.output.epoch_marks import EpochReporter, NewMarks
@@ -97,6 +98,12 @@ class SharedFilterOutput(Operator):
         self._marks, self._corrected_matches = PendingPunctuation(), CorrectedMatches()
         self._needed = NEVER
         self.updates: list[Update | SharedUpdate] = []  # of the last step
+
+    def describe(self) -> OperatorDescription:
+        shapes = {int(self.slots.shape[slot]): slot for slot in self.members}
+        projects = [describe_project(self._shapes[shape][0]) for shape in shapes]
+        parts = tuple(OperatorDescription(project, "of the matching tuples") for project in projects)
+        return OperatorDescription("emit matching tuples", "predicate index over all queries", None, parts)
 
     @property
     def output_group(self) -> "SharedFilterOutput":

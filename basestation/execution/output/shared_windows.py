@@ -17,6 +17,7 @@ from basestation.algebra.window_project import WindowProject
 from basestation.execution.columns.dense_id_map import DenseIdMap
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.counters import OperatorCounters
+from basestation.execution.description import OperatorDescription, describe_step
 from basestation.execution.graph import MEMBER
 from basestation.execution.interfaces import Claims
 from basestation.execution.output.window_views import WindowView
@@ -88,6 +89,13 @@ class OutputShape:
         # Whether contents are taken as WindowRanges: each joined tuple once, with the windows that contain it.
         self.stretched = over_join and self._aggregation is not None
         self.members: dict[ViewMember, None] = {}
+
+    def describe(self) -> OperatorDescription | None:
+        """The steps from the last one down; None without steps."""
+        found: OperatorDescription | None = None
+        for step in self._steps:
+            found = describe_step(step, () if found is None else (found,))
+        return found
 
     def tells_apart(self, frame: WindowContents | WindowRanges) -> bool:
         """Return whether different rows stay different: all of their columns are shown."""

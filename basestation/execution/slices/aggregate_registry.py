@@ -39,6 +39,11 @@ class AggregateRegistry:
         self._used.release(number)
 
     @property
+    def in_use(self) -> list[Aggregate]:
+        """The aggregates in use."""
+        return [aggregate for _, aggregate in self._used.items()]
+
+    @property
     def current(self) -> bool:
         """Whether there are states for exactly the aggregates in use."""
         return [number for number, _ in self._used.items()] == list(self.positions)

@@ -24,7 +24,7 @@ from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import TupleBuffer, Tuples, partition
 from basestation.execution.columns.window_batch import NEVER, WindowBatch
 from basestation.execution.columns.window_contents import WindowContents
-from basestation.execution.description import OperatorDescription, StateDescription, array_bytes
+from basestation.execution.description import OperatorDescription, StateDescription, array_bytes, describe_aggregate
 from basestation.execution.interfaces import Claims, View
 from basestation.execution.slices.slice_folder import SliceFolder
 from basestation.execution.slices.slice_revisions import SliceRevisions, revise_windows
@@ -108,7 +108,7 @@ class SharedSlices(WindowStore):
     ) -> None:
         """`start` is that of a landmark window; `own` are aggregates that are always kept."""
         super().__init__(stream, level)
-        self._begin, self._slide, self._start = node.begin, node.slide, start
+        self._begin, self._slide, self._start, self._groups = node.begin, node.slide, start, node.groups
         self._folder = SliceFolder(node, own)
         self._merger = WindowMerger(self._folder)
         self._base = 1 if node.begin is None else node.begin
@@ -123,12 +123,13 @@ class SharedSlices(WindowStore):
     def describe(self) -> OperatorDescription:
         slices = None if self.reach is None else self._count_slices(self.reach + self.stream.horizon)
         limit = slices if not self._folder.is_grouped else None
-        how = "merged from slices, folded once"
+        how = "each tuple folded once"
         parts = self._held.all()
         arrays = [array for part in parts for array in (part.slice, part.group, part.arrival, part.place)]
         arrays += [array for part in parts for state in part.states for array in state.cells.values()]
         state = StateDescription("partial states", limit, self._entry_bytes(), len(self._held), array_bytes(*arrays))
-        return OperatorDescription("slices", how if slices is None else f"{how}; {slices} slices", state)
+        name = f"slices of {describe_aggregate(self._groups, self._folder.registry.in_use)}"
+        return OperatorDescription(name, how if slices is None else f"{how}; {slices} slices", state)
 
     def _count_slices(self, ticks: int) -> int:
         return -(-ticks // self._slide) * (1 if self._cut == 0 else 2) + 1

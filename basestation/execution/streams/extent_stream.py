@@ -14,7 +14,7 @@ from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.description import OperatorDescription
+from basestation.execution.description import OperatorDescription, StateDescription
 from basestation.execution.ingest.intake import IngestStep, Intake
 from basestation.execution.streams.stream import REVISION_RANK, Stream
 from basestation.progress.query_scope import WHOLE_SCOPE, QueryScope
@@ -62,7 +62,10 @@ class ExtentStream(Stream):
         )
         if not self._all_ticks:
             how += f", every {self.interval} ticks"
-        return OperatorDescription(f"{verb} {self.extent.name}", how)
+        limit = self.max_tuples(1 + self.extent.wait + self.horizon)
+        entries = self.intake.log.next - self.intake.log.first
+        state = StateDescription("logged tuples", limit, 8 * (3 + len(self.extent.schema)), entries)
+        return OperatorDescription(f"{verb} {self.extent.name}", how, state)
 
     @property
     def by_site(self) -> bool:

@@ -15,7 +15,7 @@ from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.next_due import NextDue
 from basestation.execution.columns.tuples import Tuples, empty_like
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.description import OperatorDescription
+from basestation.execution.description import OperatorDescription, describe_project, describe_select
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
 from basestation.execution.streams.stream import REVISION_RANK, Stream
 
@@ -49,8 +49,10 @@ class FilterStream(Stream):
         self._none: Tuples | None = None  # no tuples, with the columns of this stream
 
     def describe(self) -> OperatorDescription:
-        parts = [] if self._predicate is None else ["select"]
-        return OperatorDescription(" and ".join(parts + ["project"] * (self._outputs is not None)), "in batches")
+        parts = [] if self._outputs is None else [describe_project(self._outputs)]
+        if self._predicate is not None:
+            parts.append(describe_select(self._predicate))
+        return OperatorDescription(" of ".join(parts), "in batches")
 
     @property
     def by_site(self) -> bool:

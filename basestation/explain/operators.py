@@ -1,0 +1,116 @@
+"""The operators that run for a query: EXPLAIN builds them with the engine, by the rules of the engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from acquisition.batch import Batch
+from basestation.algebra.node import PlanNode
+from basestation.execution.description import RunningOperator, StateDescription, sum_state
+from basestation.execution.engine import Engine
+from basestation.execution.operator_builder import UnsupportedPlanError
+from basestation.planner.executable_rules import EXECUTABLE_RULES, select_rules
+from basestation.planner.partial_source import PartialSource
+from basestation.planner.plan import Plan
+from basestation.planner.rewriter import RewriteStep, rewrite
+from innet.operators.fold import Fold
+
+if TYPE_CHECKING:
+    from basestation.controller.network_plan import NetworkPlan
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutablePlan:
+    """What the engine runs for a query: the rewritten tree, the steps to it, and its operators from the output down.
+
+    `refused` is the reason why the engine cannot run the query; then there are no operators.
+    """
+
+    root: PlanNode
+    steps: tuple[RewriteStep, ...]
+    operators: tuple[RunningOperator, ...] = ()
+    refused: str | None = None
+
+
+def build_executable_plan(
+    plan: Plan, planned: "NetworkPlan | None" = None, recorded: Mapping[str, Batch] | None = None
+) -> ExecutablePlan:
+    """The executable plan of a query, built by an engine that runs nothing else.
+
+    `planned` is what motes do for it: partials of motes feed the aggregations that they fold. With `recorded` batches by
+    extent, the engine also runs them, so that operators have counters and states.
+    """
+    submitted = plan
+    folds: dict[int, Fold] = {}
+    sources: tuple[PartialSource, ...] = ()
+    if planned is not None:
+        record = planned.world.live[1]
+        submitted, sources = record.plan, record.partial_sources
+        running = planned.world.running
+        folds = {number: each.operator for number, each in running.items() if isinstance(each.operator, Fold)}
+    submitted = _without_past(submitted)
+    better, steps = rewrite(submitted, select_rules(EXECUTABLE_RULES, [source.node for source in sources]))
+    engine = Engine(submitted.catalog, live=planned is not None)
+    try:
+        engine.add(1, submitted, sources, folds)
+    except UnsupportedPlanError as error:
+        return ExecutablePlan(better.root, steps, refused=str(error))
+    return ExecutablePlan(better.root, steps, engine.describe(1))
+
+
+def _without_past(plan: Plan) -> Plan:
+    """The plan without clauses that are for the controller, and with SINCE at the first tick of the empty record."""
+    since = None if plan.options.since is None and plan.options.since_ago is None else 0
+    return replace(plan, options=replace(plan.options, since=since, since_ago=None, lifetime=None))
+
+
+def explain_operators(operators: Sequence[RunningOperator]) -> list[Json]:
+    """The operators as JSON, from the output down."""
+    return [
+        {"depth": o.depth, "operator": o.name, "how": o.how, "state": _state(o.state), "repeated": o.repeated}
+        for o in operators
+    ]
+
+
+def explain_memory(operators: Sequence[RunningOperator]) -> Json:
+    """The bytes of all states with a bound, and the bytes per entry of the others."""
+    known, open_ended = sum_state(operators)
+    return {"bytes": known, "and_per": [{"what": s.what, "bytes": s.entry_bytes} for s in open_ended]}
+
+
+def _state(state: StateDescription | None) -> Json | None:
+    if state is None:
+        return None
+    return {"what": state.what, "count": state.limit, "bytes_each": state.entry_bytes, "bytes": state.limit_bytes}
+
+
+# --- as text ---------------------------------------------------------------------------------------------------------
+
+
+def operator_lines(operators: Sequence[Json]) -> list[str]:
+    """A line for each operator: its name, how it works and its state."""
+    left = ["  " * o["depth"] + o["operator"] for o in operators]
+    width = min(100, max(map(len, left)))
+    return [f"{text:<{width}}  -- {_details(o)}".rstrip(" -") for text, o in zip(left, operators, strict=True)]
+
+
+def _details(operator: Json) -> str:
+    if operator["repeated"]:
+        return "as above"
+    return "; ".join(part for part in (operator["how"], _state_text(operator["state"])) if part)
+
+
+def _state_text(state: Json | None) -> str:
+    if state is None:
+        return ""
+    if state["count"] is None:
+        return f"{state['bytes_each']} B for each of the {state['what']}"
+    return f"{state['count']:,} {state['what']} x {state['bytes_each']} B"
+
+
+def memory_line(memory: Json) -> str:
+    """The bytes of all states of a plan."""
+    each = "".join(f" + {m['bytes']} B for each of the {m['what']}" for m in memory["and_per"])
+    return f"{memory['bytes']:,} B{each}"
