@@ -21,6 +21,7 @@ from basestation.execution.columns.tuples import Tuples
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.slices.partial_slices import make_cells
 from basestation.execution.slices.slice_folder import SliceFolder
+from basestation.execution.slices.window_merger import WindowMerger
 from gateway.frame import Frame, FrameKind, MoteId
 from innet.operators.column_evaluation import ValueColumn
 from innet.operators.fold import Fold
@@ -243,7 +244,7 @@ def test_merged_partials_equal_aggregate_of_readings(text, rows, rng):
     node = next(n for n in walk(root) if isinstance(n, SliceAggregation))
     folding = SliceFolder(node, node.aggregates)
     sources = tuple(None if at is None else find_state(held, feed.fold.states[at]) for at in feed.sources)
-    there = folding.joined([])
+    there = folding.concatenate([])
     if came:
         partials = PartialBatch.from_frames(framed(placed(held), came), 0)
         partials = partials.take(~partials.bare)
@@ -318,8 +319,8 @@ def in_network(fold: Fold, rows, rng):
 
 def bag(folding, node, cells):
     """The rows of one window over all these cells, in any order."""
-    cells = folding.united(dataclasses.replace(cells, slice=np.zeros(len(cells), np.int64)))
-    found = folding.windows([cells], np.zeros(1, np.int64), np.zeros(1, np.int64))
+    cells = folding.unite(dataclasses.replace(cells, slice=np.zeros(len(cells), np.int64)))
+    found = WindowMerger(folding).windows([cells], np.zeros(1, np.int64), np.zeros(1, np.int64))
     frame = found.frame([column for column, _ in node.groups], folding.own)
     columns = [frame.columns[id].to_list() for id in frame.columns]
     return sorted(zip(*columns, strict=True), key=repr)

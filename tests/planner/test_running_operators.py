@@ -37,7 +37,7 @@ def limit(text, name):
         "SELECT v FROM r WHERE v > 3",
         "SELECT MAX(v) FROM r [FROM NOW-20 TO NOW SLIDE 10 SEC]",
         "ISTREAM(SELECT r.v FROM r [NOW], one [NOW] WHERE r.v = one.v)",
-        "SELECT a FROM t WHERE EXISTS (SELECT a FROM t)",
+        "SELECT a FROM t ORDER BY a LIMIT 3",
     ],
 )
 def test_explained_operators_are_those_that_run(text):
@@ -81,9 +81,7 @@ def test_log_and_window_state_reach_back_to_horizon():
 
 
 def test_landmark_window_keeps_few_slices():
-    assert limit("SELECT COUNT(*) FROM p [UNBOUNDED SLIDE 10 SEC]", "slices of COUNT(*)") is None or (
-        limit("SELECT COUNT(*) FROM p [UNBOUNDED SLIDE 10 SEC]", "slices of COUNT(*)") <= 3
-    )
+    assert limit("SELECT COUNT(*) FROM p [UNBOUNDED SLIDE 10 SEC]", "slices of COUNT(*)") in (None, 2, 3)
 
 
 @pytest.mark.parametrize(
