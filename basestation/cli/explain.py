@@ -193,7 +193,7 @@ def _draw(
     if motes is None:
         return "motes do nothing for this"
     if why := motes.get("refused") or motes.get("idle"):
-        return why
+        return str(why)
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(draw_map(motes, deployment))

@@ -8,7 +8,7 @@ from acquisition.batch import Batch
 from basestation.algebra.node import PlanNode
 from basestation.execution.description import RunningOperator, StateDescription, sum_state
 from basestation.execution.engine import Engine
-from basestation.execution.operator_builder import UnsupportedPlanError
+from basestation.execution.plan_checks import UnsupportedPlanError
 from basestation.planner.executable_rules import EXECUTABLE_RULES, select_rules
 from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan

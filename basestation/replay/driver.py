@@ -61,7 +61,7 @@ class Replay:
                 clock = self.until if given.clock is None else given.clock
                 self._later.setdefault(clock, []).append(given)
                 if given.is_query:
-                    self.engine.announce(given.number, given.bound)
+                    self.engine.announce(given.number, given.plan)
 
     def _add(self, statements: Iterable[SubmittedStatement]) -> None:
         """Submit queries, which begin with the next clock tick."""
@@ -71,7 +71,7 @@ class Replay:
                 refused.append(given.not_executable_yet("EXPLAIN in a replay"))
                 continue
             try:
-                self.engine.add(given.number, given.bound)
+                self.engine.add(given.number, given.plan)
             except UnsupportedPlanError as why:
                 refused.append(given.not_executable_yet(why.what))
             except StartBeforeRecordError as why:
@@ -108,7 +108,7 @@ class Replay:
 
     def _correct(self, given: SubmittedStatement) -> None:
         try:
-            self.engine.correct(given.bound)
+            self.engine.correct(given.correction)
         except UnsupportedPlanError as why:
             raise NotExecutableError([given.not_executable_yet(why.what)]) from None
 

@@ -26,6 +26,20 @@ class SubmittedStatement:
     def is_query(self) -> bool:
         return isinstance(self.bound, Plan)
 
+    @property
+    def plan(self) -> Plan:
+        """The query. Raises TypeError for a correction."""
+        if not isinstance(self.bound, Plan):
+            raise TypeError(f"statement {self.number} is a correction")
+        return self.bound
+
+    @property
+    def correction(self) -> Correction:
+        """The correction. Raises TypeError for a query."""
+        if not isinstance(self.bound, Correction):
+            raise TypeError(f"statement {self.number} is a query")
+        return self.bound
+
     def not_executable_yet(self, what: str) -> Diagnostic:
         """The error for a statement that this version cannot execute."""
         return Diagnostic("SN601", f"{what} cannot be executed yet", self.source, self.bound.statement.span)
