@@ -18,7 +18,7 @@ def lines(rows=None):
     if not found:
         return []
     return [
-        "", "## Queries over motes for an hour", "", "Each cell: every reading collected → the planner's choice of processing in the network.", "",
+        "", "## Queries over motes for an hour", "", "Each cell: every reading collected → the planner's choice of processing in the network. Clocks are perfect, link qualities are known, and there is no control traffic.", "",
         "| network | query | messages | bytes | energy, J | worst lifetime, days |", "|---" * 6 + "|",
         *(_saved(*key, kinds) for key, kinds in found.items()),
         "", "## Predicted energy", "", "The largest error against the simulated energy of a mote. The planner had statistics of an hour, or guessed.",

@@ -136,6 +136,9 @@ def _days(seconds: float) -> float | None:
 
 # --- as text ---------------------------------------------------------------------------------------------------------
 
+ASSUMPTIONS = "figures assume perfect clocks, known link qualities and no control traffic"
+"""The conditions of predicted messages, energies and lifetimes, printed beside them."""
+
 
 def mote_lines(motes: Json) -> list[str]:
     """What runs where and when on the motes, and its predicted energy per hour."""
@@ -181,6 +184,7 @@ def running_lines(motes: Json) -> list[str]:
     if motes["unreached"]:
         lines.append(f"no route from {numbers(motes['unreached'])} to a gateway")
     lines += wrap_prose(f"selectivities and numbers of groups are {motes['statistics']}")
+    lines += wrap_prose(ASSUMPTIONS)
     slots = f", slots in one of {motes['slots_each']}" if motes["slots_each"] > 1 else ""
     lines.append(
         f"each {motes['round_ms']:,} ms{slots}; the last frame arrives {motes['delivered_ms']:,} ms after its begin"

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from acquisition.extent import Catalog
 from basestation.controller.network_plan import INFEASIBLE, NetworkPlan
 from basestation.controller.what_if import plan_what_if
+from basestation.explain.motes import ASSUMPTIONS
 from basestation.explain.text_layout import format_paragraph, format_table, wrap_prose
 from basestation.planner.plan import Plan
 from basestation.testbed.scenarios import burst_loss_of, deployment_of, measure
@@ -156,7 +157,7 @@ def format_analysis(analysis: Mapping[str, Any]) -> str:
         f"of three figures the first is predicted with selectivities and numbers of groups that are "
         f"{analysis['statistics']}; informed: with those counted in the measured readings"
     )
-    lines += wrap_prose("all figures assume perfect clocks, known link qualities and no control traffic")
+    lines += wrap_prose(f"the {ASSUMPTIONS}")
     lines += _level_lines(analysis["levels"]) + _mote_lines(analysis["motes"])
     if worst := analysis["worst"]:
         first = [f"of mote {worst[name]['mote']}, after {worst[name]['days']:,.1f} days" for name in _NAMES]
