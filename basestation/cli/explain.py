@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from basestation.cli.query_arguments import (
@@ -21,11 +22,14 @@ from basestation.cli.simulation import ProgressBar, parse_span
 HELP = "show what a query means, how it runs, and what motes do for it"
 EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
     'SELECT site, temp FROM road WHERE temp < 0'
+  moteloom explain --schema examples/roadbridge/schema.sneeql --analyze \\
+    --readings road=examples/roadbridge/recording/road.csv 'SELECT AVG(temp) FROM road [NOW]'
   moteloom explain -c examples/lab54/deployment.toml --analyze --for 1h \\
     'SELECT AVG(temp) FROM lab [NOW]'"""
 MISUSED = 2
 if TYPE_CHECKING:
     from acquisition.extent import Catalog
+    from basestation.explain import EngineInput
     from basestation.planner.plan import Correction, Plan
     from basestation.testbed.scenarios import Scenario
     from innet.deployment import Deployment
@@ -54,12 +58,12 @@ examples:
         default=[],
         type=_readings,
         metavar="EXTENT=FILE",
-        help="recorded readings of an extent, as for replay, from which to estimate selectivities and numbers of groups",
+        help="recorded readings of an extent, as for replay: for estimates of selectivities, and with --analyze to run the query",
     )
     parser.add_argument(
         "--analyze",
         action="store_true",
-        help="run the query on simulated motes, and show what they did beside the prediction",
+        help="run the query: on simulated motes (-c), with what they did beside the prediction; over --readings, with counters",
     )
     parser.add_argument(
         "--world",
@@ -113,11 +117,15 @@ def run(args: argparse.Namespace) -> int:
         statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
+        recorded = None
+        if args.analyze and args.readings:
+            catalog, recorded = _recorded(text, name, catalog, args)
+            bound = bind_text(text, catalog, name)
         can, last = True, None
-        for explanation, render in _explanations(bound, deployment, catalog, statistics, around, args):
+        for explanation, render in _explanations(bound, deployment, catalog, statistics, recorded, around, args):
             print(json.dumps(explanation, ensure_ascii=False) if as_json else render(explanation))
             can, last = can and _can_run(explanation), explanation["type"]
-        if args.analyze and last != "analysis":
+        if args.analyze and deployment is not None and last != "analysis":
             print_input_error(InputError("SN514", "there is nothing to simulate: motes do nothing for this"), as_json)
             can = False
         if deployment is None or args.map is None:
@@ -145,10 +153,15 @@ def _can_run(explanation: Explanation) -> bool:
 
 def _misused(args: argparse.Namespace) -> str | None:
     """The error for an option without the option that it depends on, or None."""
-    if args.config is None and (args.analyze or args.readings or args.map):
-        return "--analyze, --readings and --map need the motes of a deployment (-c)"
-    if not args.analyze and (args.world, args.seed, args.span) != (None, None, None):
-        return "--world, --seed and --for need a simulation (--analyze)"
+    if args.config is None and args.map:
+        return "--map needs the motes of a deployment (-c)"
+    if args.config is None and args.analyze and not args.readings:
+        return "--analyze needs the motes of a deployment (-c) or recorded --readings"
+    if args.config is None and args.readings and not args.analyze:
+        return "--readings need the motes of a deployment (-c) or --analyze"
+    simulated = args.analyze and args.config is not None
+    if not simulated and (args.world, args.seed, args.span) != (None, None, None):
+        return "--world, --seed and --for need a simulation (-c and --analyze)"
     return None
 
 
@@ -157,6 +170,7 @@ def _explanations(
     deployment: "Deployment | None",
     catalog: "Catalog",
     statistics: "Statistics",
+    recorded: "EngineInput | None",
     around: "Scenario | None",
     args: argparse.Namespace,
 ) -> Iterator[tuple[Explanation, Callable[[Any], str]]]:
@@ -164,7 +178,7 @@ def _explanations(
     from basestation.explain import explain_statement, explain_workload, render_statement, render_workload
 
     for number, plan in enumerate(bound, 1):
-        yield explain_statement(plan, number, deployment, catalog, statistics), render_statement
+        yield explain_statement(plan, number, deployment, catalog, statistics, recorded), render_statement
     if deployment is not None:
         workload = explain_workload(bound, deployment, catalog, statistics)
         if workload is not None:
@@ -254,6 +268,19 @@ def _source(args: argparse.Namespace) -> "tuple[Catalog, Deployment | None]":
     return read_deployed_catalog(deployment), deployment
 
 
+def _recorded(
+    text: str, name: str | None, catalog: "Catalog", args: argparse.Namespace
+) -> "tuple[Catalog, EngineInput]":
+    """The recorded inputs of --readings, and the catalog with the recorded sites for `at sites all`."""
+    from basestation.explain import EngineInput
+    from basestation.replay.inputs import read_recording
+    from basestation.replay.statements import read_statements
+
+    folder = Path(args.schema if args.config is None else args.config).parent
+    found = read_recording(catalog, dict(args.readings), read_statements([text], catalog, name), folder)
+    return found.catalog, EngineInput(found.batches, found.versions)
+
+
 def _statistics(args: argparse.Namespace, catalog: "Catalog") -> "Statistics":
     """Statistics of the recorded readings; guesses without readings."""
     from acquisition.errors import InputError
@@ -263,6 +290,8 @@ def _statistics(args: argparse.Namespace, catalog: "Catalog") -> "Statistics":
     from basestation.planner.recorded_statistics import collect_statistics
     from innet.placement.statistics import GUESS
 
+    if args.config is None:
+        return GUESS
     batches: dict[str, Any] = {}
     for name, file in args.readings:
         extent = catalog.find(name)

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from acquisition.batch import Batch
 from basestation.algebra.node import PlanNode
+from basestation.algebra.vector import Vector
 from basestation.execution.description import RunningOperator, StateDescription, sum_state
 from basestation.execution.engine import Engine
 from basestation.execution.plan_checks import UnsupportedPlanError
@@ -22,6 +26,14 @@ Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class EngineInput:
+    """Recorded data for a trial run: batches of streams by extent, and versions of tables by extent and tick."""
+
+    batches: Mapping[str, Batch]
+    versions: Mapping[str, Sequence[tuple[int, Mapping[str, Vector]]]]
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutablePlan:
     """What the engine runs for a query: the rewritten tree, the steps to it, and its operators from the output down.
 
@@ -32,15 +44,16 @@ class ExecutablePlan:
     steps: tuple[RewriteStep, ...]
     operators: tuple[RunningOperator, ...] = ()
     refused: str | None = None
+    analyzed: bool = False  # the operators have run over recorded data
 
 
 def build_executable_plan(
-    plan: Plan, planned: "NetworkPlan | None" = None, recorded: Mapping[str, Batch] | None = None
+    plan: Plan, planned: "NetworkPlan | None" = None, recorded: EngineInput | None = None
 ) -> ExecutablePlan:
     """The executable plan of a query, built by an engine that runs nothing else.
 
-    `planned` is what motes do for it: partials of motes feed the aggregations that they fold. With `recorded` batches by
-    extent, the engine also runs them, so that operators have counters and states.
+    `planned` is what motes do for it: partials of motes feed the aggregations that they fold. With `recorded` data the engine
+    also runs the query over it, so that operators have counters; not if partials feed it, which no recording has.
     """
     submitted = plan
     folds: dict[int, Fold] = {}
@@ -52,12 +65,29 @@ def build_executable_plan(
         folds = {number: each.operator for number, each in running.items() if isinstance(each.operator, Fold)}
     submitted = _without_past(submitted)
     better, steps = rewrite(submitted, select_rules(EXECUTABLE_RULES, [source.node for source in sources]))
-    engine = Engine(submitted.catalog, live=planned is not None)
+    engine = Engine(submitted.catalog, live=planned is not None and recorded is None, timer=perf_counter_ns)
     try:
         engine.add(1, submitted, sources, folds)
     except UnsupportedPlanError as error:
         return ExecutablePlan(better.root, steps, refused=str(error))
+    if recorded is not None and not sources:
+        _run(engine, recorded)
+        return ExecutablePlan(better.root, steps, engine.describe(1), analyzed=True)
     return ExecutablePlan(better.root, steps, engine.describe(1))
+
+
+def _run(engine: Engine, recorded: EngineInput) -> None:
+    """Run the queries of an engine over recorded data."""
+    last = 0
+    for name, versions in recorded.versions.items():
+        for tick, columns in versions:
+            engine.load(name, tick, dict(columns))
+            last = max(last, tick)
+    for name, batch in recorded.batches.items():
+        if len(batch):
+            engine.deliver(name, batch.take(np.argsort(batch.arrival, kind="stable")))
+            last = max(last, int(batch.arrival.max()))
+    engine.on_clock(last)
 
 
 def _without_past(plan: Plan) -> Plan:
@@ -66,12 +96,25 @@ def _without_past(plan: Plan) -> Plan:
     return replace(plan, options=replace(plan.options, since=since, since_ago=None, lifetime=None))
 
 
-def explain_operators(operators: Sequence[RunningOperator]) -> list[Json]:
-    """The operators as JSON, from the output down."""
+def explain_operators(operators: Sequence[RunningOperator], analyzed: bool = False) -> list[Json]:
+    """The operators as JSON, from the output down; with counters if they have run."""
     return [
         {"depth": o.depth, "operator": o.name, "how": o.how, "state": _state(o.state), "repeated": o.repeated}
+        | ({"measured": _measured(o)} if analyzed else {})
         for o in operators
     ]
+
+
+def _measured(operator: RunningOperator) -> Json | None:
+    """Rows, state and time of an operator after a run; None of a stage, which its operator includes."""
+    counters, state = operator.counters, operator.state
+    if counters is None or operator.repeated:
+        return None
+    return {
+        "rows_in": counters.rows_in, "rows_out": counters.rows_out, "inserted": counters.inserted,
+        "purged": counters.purged, "probed": counters.probed, "ms": counters.time / 1e6,
+        "entries": None if state is None else state.entries, "bytes": None if state is None else state.bytes,
+    }  # fmt: skip
 
 
 def explain_memory(operators: Sequence[RunningOperator]) -> Json:
@@ -99,7 +142,18 @@ def operator_lines(operators: Sequence[Json]) -> list[str]:
 def _details(operator: Json) -> str:
     if operator["repeated"]:
         return "as above"
-    return "; ".join(part for part in (operator["how"], _state_text(operator["state"])) if part)
+    parts = operator["how"], _state_text(operator["state"]), _measured_text(operator.get("measured"))
+    return "; ".join(part for part in parts if part)
+
+
+def _measured_text(measured: Json | None) -> str:
+    """The counters that are not 0."""
+    if measured is None:
+        return ""
+    names = ("rows_in", "in"), ("rows_out", "out"), ("inserted", "inserted"), ("purged", "purged"), ("probed", "probed")
+    rows = [f"{measured[key]:,} {name}" for key, name in names if measured[key]]
+    held = [f"holds {measured['entries']:,}"] if measured["entries"] else []
+    return "measured: " + ", ".join([*rows, *held, f"{measured['ms']:.1f} ms"])
 
 
 def _state_text(state: Json | None) -> str:

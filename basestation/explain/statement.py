@@ -9,6 +9,7 @@ from basestation.algebra.node import PlanNode
 from basestation.algebra.notation import notation, outline
 from basestation.explain.motes import MotePlan, explain_motes, fit_sampling, mote_lines, plan_motes
 from basestation.explain.operators import (
+    EngineInput,
     build_executable_plan,
     explain_memory,
     explain_operators,
@@ -43,13 +44,15 @@ def explain_statement(
     deployment: Deployment | None = None,
     catalog: Catalog | None = None,
     statistics: Statistics = GUESS,
+    recorded: EngineInput | None = None,
 ) -> Json:
     """A plan or correction as JSON. With a deployment and its `catalog`, also the work of its motes.
 
-    `statistics` are those of the deployment's readings.
+    `statistics` are those of the deployment's readings. With `recorded` data the engine runs the query over it, and its
+    operators have counters.
     """
     if isinstance(bound, Plan):
-        return _explain_plan(bound, number, deployment, catalog or bound.catalog, statistics)
+        return _explain_plan(bound, number, deployment, catalog or bound.catalog, statistics, recorded)
     changes = [f"{column.name} = {format_expression(e)}" for column, e in bound.changes]
     return {
         "type": "correction", "query": number, "syntax": print_statement(bound.statement), "how": bound.how,
@@ -60,7 +63,12 @@ def explain_statement(
 
 
 def _explain_plan(
-    plan: Plan, number: int, deployment: Deployment | None, catalog: Catalog, statistics: Statistics
+    plan: Plan,
+    number: int,
+    deployment: Deployment | None,
+    catalog: Catalog,
+    statistics: Statistics,
+    recorded: EngineInput | None,
 ) -> Json:
     found, motes, raw, mtu = MotePlan(), None, None, MAX_FRAME
     if deployment is not None:
@@ -68,7 +76,7 @@ def _explain_plan(
         found = plan_motes([plan], deployment, catalog, statistics)
         motes = explain_motes([plan], found, deployment)
         raw, mtu = raw_ranges(deployment, catalog), deployment.mtu
-    executable = build_executable_plan(plan, found.plan)
+    executable = build_executable_plan(plan, found.plan, recorded)
     pushdown = plan_pushdown(plan, rewrite(plan)[0].root, raw, mtu=mtu)
     return {
         "type": "plan",
@@ -98,7 +106,7 @@ def _explain_plan(
         ],
         "motes": motes,
         "refused": executable.refused,
-        "physical": explain_operators(executable.operators),
+        "physical": explain_operators(executable.operators, executable.analyzed),
         "memory": explain_memory(executable.operators),
     }
 

@@ -122,3 +122,23 @@ def test_unreadable_deployment_is_bad_input(capsys, tmp_path):
         arguments = ["-c", str(tmp_path / name), "-o", "json", QUERY]
         assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 3
         assert json.loads(capsys.readouterr().out)["code"] == code
+
+
+@pytest.mark.promise("explain")
+def test_analyze_with_readings_counts_rows_of_operators(capsys):
+    bridge = ROOT / "examples/roadbridge"
+    readings = f"road={bridge / 'recording/road.csv'}"
+    query = "SELECT site, MAX(temp) FROM road [FROM NOW-9 MIN TO NOW SLIDE 10 MIN] WHERE temp < 0 GROUP BY site"
+    arguments = ["--schema", str(bridge / "schema.sneeql"), "--analyze", "--readings", readings, "-o", "json", query]
+    assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 0
+    operators = {o["operator"]: o["measured"] for o in json.loads(capsys.readouterr().out)["physical"]}
+    select, acquire = operators["select road.temp<0"], operators["acquire road"]
+    assert acquire["rows_out"] == select["rows_in"] == 5_703 and select["rows_out"] == 1_988
+    assert operators["slices of MAX(road.temp) by road.site"]["inserted"] == 1_988
+    assert operators["windows of slices"] is None  # a stage of the query block
+
+
+def test_readings_with_schema_need_analyze(capsys):
+    schema = str(ROOT / "examples/roadbridge/schema.sneeql")
+    assert verb.run(parser_of("explain", verb).parse_args(["--schema", schema, "--readings", "road=x.csv", QUERY])) == 2
+    assert "--readings need the motes of a deployment (-c) or --analyze" in capsys.readouterr().err

@@ -139,7 +139,7 @@ def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
 @pytest.mark.promise("explain")
 def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
-    assert (code, out) == (2, "") and "--analyze, --readings and --map need the motes of a deployment (-c)" in err
+    assert (code, out) == (2, "") and "--analyze needs the motes of a deployment (-c) or recorded --readings" in err
     code, out, err = call(capsys, "-c", OFFICE, "--seed", 4, QUERIES["collect"])
     assert (code, out) == (2, "") and "--world, --seed and --for need a simulation (--analyze)" in err
     code, _, err = call(capsys, "-c", OFFICE, "--analyze", "--world", tmp_path / "none.toml", QUERIES["collect"])
