@@ -1,4 +1,4 @@
-"""What `bench.network` found, as tables for docs/benchmark-tables.md: what the network saves, and how well that was predicted."""
+"""The figures of `bench.network` as tables for docs/benchmark-tables.md: savings in the network, and accuracy of predictions."""
 
 from bench import record
 

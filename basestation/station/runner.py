@@ -9,8 +9,11 @@ from typing import Any, Protocol, TypeVar
 
 from basestation.station.durable import DurableStation
 from gateway.errors import MoteloomError
+from gateway.log import get_log
 
 Found = TypeVar("Found")
+
+log = get_log(__name__)
 
 LOOKS_PER_TICK = 4
 """Looks in a tick, so that an answer does not wait for the next tick."""
@@ -94,6 +97,7 @@ class Runner:
     def run(self) -> None:
         """Look at every quarter of a tick until stopped; then commit and keep a snapshot."""
         step_ms = max(1, self.durable.station.world.catalog.tick_ms // LOOKS_PER_TICK)
+        log.info("station started", step_ms=step_ms)
         due = self.clock.now_ms()
         while not self._stopped:
             self._wake.wait(min(LONGEST_WAIT_SECONDS, self.clock.seconds_until(due)))
@@ -105,6 +109,7 @@ class Runner:
                 due = now - now % step_ms + step_ms
         self._carry_out(max(self.clock.now_ms(), self.durable.last_ms))
         self.durable.close(max(self.clock.now_ms(), self.durable.last_ms))
+        log.info("station stopped")
 
     def look(self, now_ms: int) -> None:
         """Let the surroundings live until now, then let the station look."""
@@ -121,6 +126,7 @@ class Runner:
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
         if was != now:
+            (log.info if now else log.warning)("works again" if now else "fails", part=what, error=why)
             self.durable.note(now_ms, f"{what} works again" if now else f"{what} fails", why=why)
 
     def _carry_out(self, now_ms: int) -> None:

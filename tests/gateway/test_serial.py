@@ -9,6 +9,7 @@ import pytest
 from gateway.codec import FrameDecoder, encode_stream
 from gateway.errors import TransportError
 from gateway.frame import Frame, FrameKind, MoteId
+from gateway.log import configure_logging
 from gateway.transports.serial import SerialTransport
 
 
@@ -53,3 +54,16 @@ def test_closed_line_opens_again_by_itself(line):
     transport.close()
     os.write(other, b"again")
     assert b"again".startswith(transport.receive()[:5])
+
+
+def test_failing_line_is_logged_and_closed(capsys):
+    configure_logging("info")
+    transport = SerialTransport("loop://")
+    transport.open()
+    transport._line.close()
+    with pytest.raises(TransportError, match="loop:// cannot send"):
+        transport.send(b"x")
+    lines = capsys.readouterr().err.splitlines()
+    assert ['event="transport opened"' in lines[0], "level=warning" in lines[1], "action=send" in lines[1]] == [
+        True
+    ] * 3
