@@ -167,6 +167,7 @@ class Engine:
             now,
             self._begun,
             reports_from,
+            self._live,
         )
         self._registry.add(variant, query)
         for intake in query.sensed:

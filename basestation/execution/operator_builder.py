@@ -82,11 +82,13 @@ class OperatorBuilder:
         now: int,
         first: int,
         reports_from: Mapping[str, int],
+        live: bool,
     ) -> None:
         """`shared` is the tree of the plan over shared columns; the other arguments are as in RunningQuery."""
         self._shared, self._graph, self._intakes, self._tables = shared, graph, intakes, tables
         self._since, self._reports_from = start_tick(plan.options, now), reports_from
         self._start, self._first = now if self._since is None else self._since, first
+        self._live = live
         self._within = plan.options.deliver_within
         self._limit = last_tick(plan.options, now)
         self._era = now, self._since, self._limit, self._within
@@ -262,7 +264,10 @@ class OperatorBuilder:
             if isinstance(leaf, window.LoopWindow) and isinstance(source, LoopTimeWindows | LoopRowWindows):
                 loops[leaf.loop.t.id] = leaf.loop
                 streams.setdefault(leaf.loop.t.id, []).append(LoopInput(place, source, leaf.left, leaf.right))
-        made = [ForLoop(loop, streams[t], self._start, self._first) for t, loop in loops.items()]
+        made = [
+            ForLoop(loop, streams[t], self._start, self._first, self._live and len(loops) == 1)
+            for t, loop in loops.items()
+        ]
         return ForLoops(made, len(inputs)) if made else None
 
     def _load_rows(self, source: WindowSource) -> WindowSource:

@@ -50,12 +50,13 @@ class RunningQuery:
         now: int,
         first: int,
         reports_from: Mapping[str, int],
+        live: bool = False,
     ) -> None:
         """Build the operators of a query that begins in clock tick `now`.
 
         `plan` is as it was bound, `root` its tree after the rewrites; `intakes` are by extent, and by number those of folds.
         `first` is the first tick on record. `reports_from` has by extent the tick from which on reports of filtered readings
-        hold for this query.
+        hold for this query. A `live` query may go on with a loop that has evaluated much at one tick.
         """
         missing = find_unsupported(plan)
         if missing:
@@ -65,7 +66,7 @@ class RunningQuery:
         split = ViewSplit(root, root.columns) if early else split_view(root)
         shared = interner.take(split.windows, wide=split.open)
         view = make_view(split, shared)  # which may add aggregates to the shared plan
-        builder = OperatorBuilder(plan, shared, graph, intakes, tables, now, first, reports_from)
+        builder = OperatorBuilder(plan, shared, graph, intakes, tables, now, first, reports_from, live)
         self.key = builder.output(split, view)
         self._graph, self._interner, self._signatures = graph, interner, tuple(shared.signatures)
         below = graph.below(self.key)

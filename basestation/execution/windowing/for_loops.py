@@ -23,7 +23,7 @@ from basestation.execution.windowing.loop_windows import LoopRowWindows, LoopTim
 from basestation.execution.windowing.window_product import WindowProduct, WindowSequence
 
 EVALUATION_LIMIT = 10_000
-"""The number of the evaluation at one tick that is an error (14)."""
+"""The number of the evaluation at one tick that is an error in a replay (14). A live loop goes on in the next step."""
 
 Ends = tuple[int, int]
 """The left and the right end of one window: ticks or rows."""
@@ -50,9 +50,16 @@ class LoopIteration:
 
 
 class ForLoop:
-    """One loop. A loop that goes backwards ends behind `first`, the first tick on record."""
+    """One loop. A loop that goes backwards ends behind `first`, the first tick on record.
 
-    def __init__(self, loop: LoopRange, streams: list[LoopInput], start: int, first: int) -> None:
+    A loop that `resumes` makes fewer than EVALUATION_LIMIT windows in one step, and goes on in the next; any other loop fails
+    at the evaluation with that number at one tick.
+    """
+
+    def __init__(
+        self, loop: LoopRange, streams: list[LoopInput], start: int, first: int, resumes: bool = False
+    ) -> None:
+        self._resumes = resumes
         self._loop, self._streams, self._start, self._first = loop, streams, start, first
         self._began = False
         self._rising = is_rising(loop)
@@ -65,15 +72,15 @@ class ForLoop:
         if not self._began and upto >= self._start:
             self._began = True
             self._advance(lambda: (evaluate_integer(self._loop.first, self._values(0)), False))
-        found = []
+        found: list[LoopIteration] = []
         while self._next is not None:
             t, ends = self._next
             tick = self._made_at(ends)
-            if tick is None or tick > upto:
+            if tick is None or tick > upto or (self._resumes and len(found) == EVALUATION_LIMIT - 1):
                 break
             self._n = self._n + 1 if tick == self._before else 1
             self._before = tick
-            if self._n == EVALUATION_LIMIT:
+            if self._n == EVALUATION_LIMIT and not self._resumes:
                 self._halt(f"this is the {EVALUATION_LIMIT:,}th evaluation at tick {tick}")
                 break
             by_place = {stream.place: pair for stream, pair in zip(self._streams, ends, strict=True)}

@@ -12,11 +12,13 @@ import pytest
 
 from basestation.algebra.node import walk
 from basestation.algebra.window import LoopWindow
+from basestation.execution.engine import Engine
 from basestation.execution.windowing.for_loops import EVALUATION_LIMIT
 from basestation.execution.windowing.loop_expressions import find_slope
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
+from basestation.updates.update import split_singly
 from tests.agreement.compare import agree, replayed
 from tests.execution.query_generators import looping
 from tests.oracles.generate import case
@@ -399,3 +401,16 @@ def test_generated_cases_with_loops_agree_with_the_oracle(counts, rng):
             outcome = agree(made.schema, made.inputs, made.queries, seconds=6)
             assert outcome or outcome.verdict in ("too slow", "not covered"), outcome.report
             left -= 1
+
+
+def test_live_loop_goes_on_in_next_step_after_many_evaluations():
+    count = 2 * EVALUATION_LIMIT + 5
+    catalog = read_schema("p: pushed (v:integer) late revise by 5 sec")
+    text = f"SELECT COUNT(*) AS n FROM p FOR (t = 0; t < {count}; t++) {{ WindowIs(p, 1, 2); }}"
+    engine = Engine(catalog, live=True)
+    engine.add(1, bind_text(text, catalog)[0])
+    given = [list(split_singly(engine.on_clock(clock))) for clock in range(6)]
+    sizes = [len(updates) for updates in given]
+    assert sizes == [0, 0, EVALUATION_LIMIT - 1, EVALUATION_LIMIT - 1, 7, 0]
+    assert [update.t for updates in given for update in updates] == list(range(count))
+    assert [update.n for updates in given for update in updates] == list(range(1, count + 1))
