@@ -1,4 +1,4 @@
-"""Aggregating: values worth trying with aggregates, how they are fed, and what the oracle says of them."""
+"""Values for tests of aggregates, the calls that fold them, and the oracle's answers."""
 
 import math
 
@@ -49,7 +49,7 @@ def made(name, type_, **more):
 
 
 def arrays(type_, rows):
-    """The arguments of `update`, as arrays."""
+    """Return the arguments of `update` as arrays."""
     values = np.empty(len(rows), DTYPES[type_])
     values[:] = [("" if type_ == "string" else 0) if value is None else value for _, value, _, _ in rows]
     groups, ticks, seconds = (np.array([row[i] for row in rows], np.int64) for i in (0, 2, 3))
@@ -67,7 +67,7 @@ def fold(aggregate, type_, rows, state=None, **more):
 
 
 def expected(name, type_, rows):
-    """The oracle's answer for the rows of one group."""
+    """Return the oracle's answer for the rows of one group."""
     there = [row for row in rows if row[1] is not None]
     values = [row[1] for row in there]
     if name in ("FIRST", "LAST"):
@@ -85,7 +85,7 @@ def expected(name, type_, rows):
 
 
 def same(found, wanted):
-    """Equal to the last bit, except that there is one zero."""
+    """Whether two answers are equal to the last bit; 0.0 and -0.0 are equal."""
     if wanted is None or found is None:
         return found is wanted
     return type(found) is type(wanted) and found == wanted

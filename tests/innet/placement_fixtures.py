@@ -1,4 +1,4 @@
-"""Networks to place operators in, and partials put together, for the tests beside this file."""
+"""Networks and operators for tests of placement, and merged partials."""
 
 from acquisition.schedule import Sampling, Schedule, SensorChannel
 from acquisition.ticks import EpochGrid
@@ -32,7 +32,7 @@ WARM = MoteSelect(ACQUIRE, make_instruction("GT", TEMP, MoteConstant(2050)))
 
 
 def mean(*keys, child=ACQUIRE, slices=None, kind="SUM"):
-    """A fold of the mean temperature."""
+    """Return a fold of the mean temperature."""
     return Fold(child, "field", slices or SlicePattern.cut(60, (0,), 10), keys, ((kind, TEMP),))
 
 
@@ -44,7 +44,7 @@ BY_SITE, BY_VOLT = SiteNumber(), VOLT
 
 
 def world_of(ratios, epochs=1, sites=None, attributes=("temp",)):
-    """A world in which every mote of the links samples the field; 0 is the gateway."""
+    """Return a problem in which every mote of the links samples the field; 0 is the gateway."""
     topology = Topology.of_ratios(ratios)
     tree = choose_tree(topology, (0,))
     motes = sorted(topology.motes - {0})
@@ -57,12 +57,12 @@ def world_of(ratios, epochs=1, sites=None, attributes=("temp",)):
 
 
 def line(count, ratio=1.0):
-    """0 - 1 - 2 - … : each hears the next only."""
+    """Return links 0 - 1 - 2 - … in which each mote hears the next only."""
     return {pair: ratio for n in range(count) for pair in ((n, n + 1), (n + 1, n))}
 
 
 def merged(partials, kinds, bitmap):
-    """One partial for each slice and group, in the order in which they first came."""
+    """Return one partial per slice and group, in the order of first appearance."""
     held = {}
     for partial in partials:
         place = partial.slice, partial.group, partial.bare

@@ -1,4 +1,4 @@
-"""Agendas: what is true of every one, and the few that can be checked by eye."""
+"""Agendas: invariants of random ones, and small ones checked by hand."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -30,7 +30,7 @@ from tests.innet.placement_fixtures import deliver, line, mean, world_of
 CHAIN = RoutingTree((0,), {1: 0, 2: 1, 3: 2})
 
 
-def test_a_chain_sends_one_after_another():
+def test_motes_of_chain_send_one_after_another():
     work = {site: MoteWork((0,), 20.0, 1.0, 5.0) for site in (1, 2, 3)}
     agenda = make_agenda(CHAIN, work, 10, 1000)
     assert agenda.sites[3].slots == (
@@ -41,7 +41,7 @@ def test_a_chain_sends_one_after_another():
     assert (agenda.latest_ms, agenda.period_ms, agenda.sites[1].awake_ms) == (36, 10_000, 31)
 
 
-def test_who_is_out_of_earshot_sends_at_the_same_time():
+def test_motes_out_of_range_send_at_same_time():
     ratios = {**line(2), **{pair: 1.0 for pair in ((0, 11), (11, 0), (11, 12), (12, 11))}}
     tree = choose_tree(Topology.of_ratios(ratios), (0,))
     work = {site: MoteWork(send_ms=5.0) for site in tree.parent}
@@ -52,7 +52,7 @@ def test_who_is_out_of_earshot_sends_at_the_same_time():
 
 
 @pytest.mark.parametrize(("speaks", "hears"), [(12, 1), (2, 11)])
-def test_who_is_heard_where_another_is_listened_to_waits(speaks, hears):
+def test_mote_audible_at_other_receiver_waits(speaks, hears):
     ratios = {**line(2), **{pair: 1.0 for pair in ((0, 11), (11, 0), (11, 12), (12, 11))}, (speaks, hears): 0.1}
     topology = Topology.of_ratios(ratios)
     tree = RoutingTree((0,), {1: 0, 2: 1, 11: 0, 12: 11})
@@ -61,10 +61,10 @@ def test_who_is_heard_where_another_is_listened_to_waits(speaks, hears):
 
 
 @pytest.mark.promise("agenda")
-def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
+def test_mote_missing_from_full_report_waits():
     count = 2 * MAX_NEIGHBOURS
     motes = range(count)
-    # All hear each other, the better the closer they are, and say so as well as one frame can.
+    # All motes hear each other, better at shorter distance, and report as many links as fit into a frame.
     heard = {at: tuple(NeighbourLink(n, 255 - 4 * abs(n - at)) for n in motes if n != at) for at in motes}
     reports = [decode_links(encode_links(LinksReport(at, heard[at])), at) for at in motes]
     tree = RoutingTree((0,), {site: site // 3 for site in motes if site})
@@ -74,7 +74,7 @@ def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
     assert all(later - sooner >= 5 for sooner, later in pairwise(begins))
 
 
-def test_what_does_not_fit_names_the_mote():
+def test_agenda_beyond_limit_names_mote():
     with pytest.raises(
         PlacementError, match="site 1: its slot would end after 1200 ms, and the next round begins after 1000 ms"
     ):
@@ -96,7 +96,7 @@ def star(count):
         (star(320), 5.0, 10_000, "site 1: it has 320 children, and a mote has at most 320 slots with its own"),
     ],
 )
-def test_motes_can_be_told_of_every_agenda(tree, send_ms, period, said):
+def test_largest_agenda_survives_encoding(tree, send_ms, period, said):
     work = dict.fromkeys(tree.parent, MoteWork(send_ms=send_ms))
     if said:
         with pytest.raises(PlacementError, match=said):
@@ -111,7 +111,7 @@ def test_motes_can_be_told_of_every_agenda(tree, send_ms, period, said):
         assert decode_assignment(encode_assignment(1, orders), site).radio_schedule == orders.radio_schedule
 
 
-def test_epochs_wait_for_each_other_as_long_as_answers_may():
+def test_round_is_longest_that_arrives_in_time():
     assert longest_round(10, 1000) == Round(1, 10)
     assert longest_round(10, 1000, 9_999) == Round(1, 10)
     assert longest_round(10, 1000, 30_000) == Round(3, 10)
@@ -128,7 +128,7 @@ def test_epochs_wait_for_each_other_as_long_as_answers_may():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
-def test_slots_are_as_long_as_is_reckoned_that_motes_listen(ratio):
+def test_slot_lengths_equal_predicted_listening(ratio):
     problem = world_of(line(3, ratio))
     placement = build_placement([deliver()], [], (), problem, {})
     reckoned = compute_slot_lengths(
@@ -143,7 +143,7 @@ def test_slots_are_as_long_as_is_reckoned_that_motes_listen(ratio):
 
 @st.composite
 def networks(draw):
-    """Links at random, some of one direction, and the work of each mote."""
+    """Random links, some in one direction only, and the work of each mote."""
     count = draw(st.integers(1, 10))
     ratios = {}
     for site in range(1, count + 1):
@@ -165,7 +165,7 @@ def networks(draw):
 
 @pytest.mark.promise("agenda")
 @given(networks(), st.booleans())
-def test_of_every_agenda(network, told):
+def test_invariants_of_random_agendas(network, told):
     topology, work = network
     tree = choose_tree(topology, (0,))
     agenda = make_agenda(tree, work, 5, 1000, topology if told else None)
@@ -174,17 +174,17 @@ def test_of_every_agenda(network, told):
     for site, own in agenda.sites.items():
         assert own.parent == tree.parent[site]
         for slot, following in zip(own.slots, own.slots[1:], strict=False):
-            assert slot.end_ms <= following.start_ms  # a mote does one thing at a time
+            assert slot.end_ms <= following.start_ms  # slots of a mote do not overlap
         assert 0 <= own.slots[0].start_ms and own.slots[-1].end_ms <= agenda.period_ms
         [sends[site]] = own.of(Activity.SEND)
-        assert own.slots[-1] == sends[site]  # children have sent, everything is measured
+        assert own.slots[-1] == sends[site]  # after all receiving and sensing
         assert sends[site].length_ms >= work.get(site, MoteWork()).send_ms
     for site, own in agenda.sites.items():
         heard = {slot.peer: (slot.start_ms, slot.end_ms) for slot in own.of(Activity.RECEIVE)}
         assert heard == {c: (sends[c].start_ms, sends[c].end_ms) for c in tree.children[site]}
         wanted = work.get(site, MoteWork())
         assert sum(s.length_ms for s in own.of(Activity.SENSE)) == len(wanted.ticks) * ceil(wanted.sense_ms)
-    if sends:  # where slots come again, all the first ones are over
+    if sends:  # repeated slots begin after all first ones
         again = min(slot.start_ms for slot in sends.values()) + agenda.repeat_ms
         assert again == max(own.slots[-1].end_ms for own in agenda.sites.values())
     for one, slot in sends.items():
@@ -197,7 +197,7 @@ def test_of_every_agenda(network, told):
 
 @pytest.mark.promise("agenda")
 @given(st.integers(1, 6), st.sampled_from([1.0, 0.6]), st.sampled_from([None, 15_000, 61_000]))
-def test_of_a_placement(count, ratio, within):
+def test_agenda_of_placement_has_its_slots(count, ratio, within):
     problem = world_of(line(count, ratio))
     problem = replace(problem, round=longest_round(10, 1000, within))
     placement = build_placement([deliver()], [FoldOption(mean(), (deliver(),))], (0,), problem)

@@ -1,4 +1,4 @@
-"""Aggregates against fractions, one group at a time: whatever the batches, slices, order and undoing, the same bits."""
+"""Aggregates against fractions, group by group: batches, slices, order and undo never change a bit."""
 
 import math
 import pickle
@@ -39,7 +39,7 @@ from tests.oracles.values import Multiple
 
 @every_type
 @given(st.data())
-def test_they_agree_with_the_oracle(type_, data):
+def test_aggregate_agrees_with_oracle(type_, data):
     rows = data.draw(rows_of(type_))
     for name in names_for(type_):
         aggregate = made(name, type_)
@@ -50,8 +50,8 @@ def test_they_agree_with_the_oracle(type_, data):
 @pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data())
-def test_batches_and_merges_do_not_show(type_, data):
-    """Rows cut into slices, the slices merged in any tree that keeps their order; groups and limbs as they come."""
+def test_result_is_independent_of_batches_and_merges(type_, data):
+    """Rows are cut into slices, which merge in any tree that keeps their order."""
     rows = data.draw(rows_of(type_))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     pieces = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
@@ -73,8 +73,8 @@ def test_batches_and_merges_do_not_show(type_, data):
 
 @every_type
 @given(st.data(), st.lists(st.integers(0, 1), min_size=N_GROUPS, max_size=N_GROUPS))
-def test_many_groups_may_be_merged_into_one(type_, data, into):
-    """Groups are put together in their order, which only FIRST and LAST could tell, of rows with equal keys."""
+def test_many_groups_merge_into_one(type_, data, into):
+    """Groups merge in order, which matters for FIRST and LAST of rows with equal keys only."""
     rows = data.draw(rows_of(type_))
     together = sorted([(into[group], group, *rest) for group, *rest in rows], key=lambda row: row[1])
     together = [(group, *rest) for group, _, *rest in together]
@@ -87,7 +87,7 @@ def test_many_groups_may_be_merged_into_one(type_, data, into):
 
 @every_type
 @given(st.data(), st.integers(1, 5))
-def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows):
+def test_reduced_segments_equal_merged_groups(type_, data, rows):
     for name in names_for(type_):
         aggregate = made(name, type_)
         if not aggregate.is_mergeable or aggregate.folds is None:
@@ -108,7 +108,7 @@ def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows
 @pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data())
-def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
+def test_rows_without_groups_are_groups_of_their_own(type_, data):
     rows = data.draw(rows_of(type_))
     given_ = arrays(type_, rows) | {"groups": None}
     for name in names_for(type_):
@@ -125,7 +125,7 @@ def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
 @pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data(), st.randoms(use_true_random=False))
-def test_order_does_not_show(type_, data, random):
+def test_result_is_independent_of_row_order(type_, data, random):
     rows = data.draw(rows_of(type_))
     shuffled = random.sample(rows, len(rows))
     for name in names_for(type_):
@@ -139,7 +139,7 @@ def test_order_does_not_show(type_, data, random):
 @pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data())
-def test_what_was_undone_was_never_there(type_, data):
+def test_undo_restores_earlier_state(type_, data):
     rows = data.draw(rows_of(type_))
     gone = data.draw(st.sets(st.integers(0, len(rows) - 1), max_size=len(rows))) if rows else set()
     kept = [row for i, row in enumerate(rows) if i not in gone]
@@ -161,7 +161,7 @@ def test_what_was_undone_was_never_there(type_, data):
 
 @pytest.mark.promise("exact-aggregates")
 @pytest.mark.parametrize("name", ["MIN", "MAX", "FIRST", "LAST"])
-def test_what_cannot_be_undone_says_so(name):
+def test_undo_without_support_raises_value_error(name):
     aggregate = made(name, "integer")
     assert not aggregate.can_undo
     with pytest.raises(ValueError, match=name):
@@ -171,8 +171,8 @@ def test_what_cannot_be_undone_says_so(name):
 
 @every_type
 @given(st.data(), st.lists(st.integers(0, N_GROUPS - 1), max_size=5), st.integers(0, 3))
-def test_housekeeping(type_, data, positions, more):
-    """States are grown, taken from, put side by side, saved and brought back, and can be used further."""
+def test_states_grow_take_concatenate_dump_and_load(type_, data, positions, more):
+    """The resulting states can be used further."""
     rows = data.draw(rows_of(type_))
     for name in names_for(type_):
         aggregate = made(name, type_)
@@ -190,7 +190,7 @@ def test_housekeeping(type_, data, positions, more):
 
         beside = aggregate.concatenate([loaded, taken, state])
         assert answers(aggregate.finalize(beside)) == plain + [plain[p] for p in positions] + plain
-        fold(aggregate, type_, rows, beside)  # and what they were made of does not notice
+        fold(aggregate, type_, rows, beside)  # leaves the original state unchanged
         assert answers(aggregate.finalize(state)) == plain
 
         aggregate.grow(state, N_GROUPS + more)
@@ -204,8 +204,8 @@ def test_housekeeping(type_, data, positions, more):
 
 
 @every_type
-def test_nothing(type_):
-    """5.6: of nothing COUNT is 0, the others are null; nulls are nothing; no groups are no trouble."""
+def test_empty_groups_and_nulls(type_):
+    """semantics 5.6: COUNT of an empty group is 0, other aggregates are null. Nulls do not count."""
     for name in names_for(type_):
         aggregate = made(name, type_)
         blank = 0 if name == "COUNT" else None
@@ -219,7 +219,7 @@ def test_nothing(type_):
         assert answers(aggregate.finalize(aggregate.concatenate([none, state]))) == [blank] * 3
 
 
-def test_count_of_tuples_needs_no_values():
+def test_count_star_needs_no_values():
     aggregate = made("COUNT", "integer")
     state = aggregate.init(2)
     aggregate.update(state, np.array([0, 1, 1]))
@@ -247,7 +247,7 @@ def test_count_of_tuples_needs_no_values():
         ([0.1] * 10, 1.0, 0.1),
     ],
 )
-def test_sums_of_floats_are_rounded_once(values, total, mean):
+def test_float_sums_are_rounded_once(values, total, mean):
     rows = [(0, value, 0, 0) for value in values]
     for name, wanted in (("SUM", total), ("AVG", mean)):
         aggregate = made(name, "float")
@@ -258,7 +258,7 @@ def test_sums_of_floats_are_rounded_once(values, total, mean):
 
 
 def test_roots_are_rounded_once():
-    """Halfway between two doubles, and above that by less than 2^-106 of it."""
+    """Values halfway between two doubles, and above that by less than 2^-106."""
     t = 2**53 + 1
     rows = [(0, -t, 0, 0), (0, t, 0, 0), *((1, v, 0, 0) for v in (-t - 1, t + 1, 1 - t, t - 1))]
     aggregate = made("STDEV", "integer")
@@ -267,7 +267,7 @@ def test_roots_are_rounded_once():
 
 @pytest.mark.parametrize("name, values, wanted", [("FIRST", "ab", "a"), ("LAST", "ab", "b"), ("FIRST", "ba", "b")])
 @pytest.mark.parametrize("apart", [True, False])
-def test_of_equal_keys_the_first_or_last_that_was_given(name, values, wanted, apart):
+def test_first_and_last_of_equal_keys_follow_batch_order(name, values, wanted, apart):
     aggregate = made(name, "string")
     rows = [(0, value, 1, 1) for value in values]
     state = aggregate.init(N_GROUPS)
@@ -277,12 +277,12 @@ def test_of_equal_keys_the_first_or_last_that_was_given(name, values, wanted, ap
 
 
 @pytest.mark.parametrize("name", ["MIN", "MAX", "SUM", "AVG", "MEDIAN"])
-def test_there_is_one_zero(name):
+def test_negative_zero_becomes_zero(name):
     values, _ = create_aggregate(name, "float").evaluate(1, np.zeros(2, np.int64), np.array([-0.0, -0.0]))
     assert math.copysign(1, values[0]) == 1
 
 
-def test_averages_of_integers_do_not_overflow():
+def test_integer_average_does_not_overflow():
     rows = [(0, 2**63 - 1, 0, 0)] * 5 + [(1, -(2**63), 0, 0)] * 5 + [(2, 2**53 + 1, 0, 0)]
     for name, wanted in (("AVG", [2.0**63, -(2.0**63), 2.0**53]), ("STDEV", [0.0, 0.0, 0.0])):
         aggregate = made(name, "integer")
@@ -291,13 +291,13 @@ def test_averages_of_integers_do_not_overflow():
 
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 @pytest.mark.parametrize("name", ["SUM", "VARIANCE"])
-def test_what_is_no_finite_number_is_refused(name, number):
+def test_infinite_value_is_refused(name, number):
     with pytest.raises(ValueError, match="finite"):
         fold(made(name, "float"), "float", [(0, number, 0, 0), (0, 1.0, 0, 0)])
 
 
 def kinds_of_values(n, random):
-    """(type, scale, values): some that rounding has a quick way for, some that it has to leave to the exact one."""
+    """Return (type, scale, values): some that rounding decides quickly, some that need exact arithmetic."""
     return {
         "near": ("float", None, 20 + random.standard_normal(n)),
         "far": ("float", None, random.standard_normal(n) * 10.0 ** random.integers(-300, 300, n)),
@@ -312,7 +312,7 @@ def kinds_of_values(n, random):
 
 
 @pytest.mark.parametrize("kind", kinds_of_values(0, np.random.default_rng(0)))
-def test_many_groups_at_once(kind, rng, counts):
+def test_many_groups_agree_with_fractions(kind, rng, counts):
     random = np.random.default_rng(rng.randrange(2**32))
     n, n_groups = counts(2000, 30000), counts(500, 7500)
     type_, scale, values = kinds_of_values(n, random)[kind]
@@ -328,7 +328,7 @@ def test_many_groups_at_once(kind, rng, counts):
         found = answers(aggregate.evaluate(n_groups, groups, values))
         assert all(map(same, found, [oracle.PLAIN[name](group) for group in per_group])), name
         sparse = aggregate.init(n_groups)
-        for start in range(0, n, 20):  # few rows for many groups take another way
+        for start in range(0, n, 20):  # few rows for many groups take another code path
             aggregate.update(sparse, groups[start : start + 20], values[start : start + 20])
         assert answers(aggregate.finalize(sparse)) == found
 
@@ -338,7 +338,7 @@ def test_many_groups_at_once(kind, rng, counts):
 
 @numeric_type
 @given(st.data())
-def test_quantiles(type_, data):
+def test_quantile_interpolates_exactly(type_, data):
     rows = data.draw(rows_of(type_))
     share = data.draw(st.sampled_from([0.0, 1.0, 0.5, 0.25, 0.1, 0.99, 1e-9]) | st.floats(0, 1))
     for name, q in (("MEDIAN", 0.5), ("QUANTILE", share)):
@@ -365,7 +365,7 @@ def test_quantiles(type_, data):
         *(("scaled", 25, [n, n]) for n in range(1, 60)),
     ],
 )
-def test_medians_at_the_edge(type_, scale, values):
+def test_median_of_extreme_values(type_, scale, values):
     found, _ = create_aggregate("MEDIAN", type_, scale=scale).evaluate(
         1, np.zeros(len(values), np.int64), np.array(values)
     )
@@ -375,7 +375,7 @@ def test_medians_at_the_edge(type_, scale, values):
 
 @every_type
 @given(st.data())
-def test_count_distinct(type_, data):
+def test_count_distinct_counts_values_once(type_, data):
     rows = data.draw(rows_of(type_))
     aggregate = made("COUNT", type_, distinct=True)
     assert (aggregate.is_mergeable, aggregate.result) == (False, "integer")
@@ -387,14 +387,14 @@ def test_count_distinct(type_, data):
 
 @example([2**33 + 1, 1, 2**17, 2**33, 2**34])
 @given(st.lists(st.integers(0, 2**40) | st.integers(0, 3) | st.integers(2**16 - 2, 2**16 + 2), max_size=50))
-def test_rows_are_brought_together(groups):
+def test_rows_are_ordered_by_group(groups):
     assert order_by_group(np.array(groups, np.int64)).tolist() == sorted(range(len(groups)), key=groups.__getitem__)
 
 
 # --- making and laying out -------------------------------------------------------------------------------------------
 
 
-def test_results_say_their_type():
+def test_aggregate_names_its_result_type():
     def result(name, type_):
         return made(name, type_).result
 
@@ -418,7 +418,7 @@ def test_results_say_their_type():
         ("MEDIAN", "integer", {"share": 0.5}),
     ],
 )
-def test_what_cannot_be_made(name, type_, more):
+def test_invalid_aggregate_raises_value_error(name, type_, more):
     with pytest.raises(ValueError):
         create_aggregate(name, type_, **more)
 
@@ -437,7 +437,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("name", MERGING)
-def test_layouts_are_what_motes_were_built_with(name):
+def test_layouts_match_firmware(name):
     written = tuple(StateField(n, int(bits)) for n, bits in (field.split(":") for field in LAYOUTS[name].split()))
     assert made(name, "integer").layout() == made(name, "scaled").layout() == written
     assert made(name, "float").layout() == (written if name == "COUNT" else None)

@@ -1,4 +1,4 @@
-"""Frames in bad times: against an oracle that goes through every course that a slot can take."""
+"""Burst loss against an oracle that enumerates every course of a slot."""
 
 from dataclasses import astuple
 from functools import cache
@@ -14,7 +14,7 @@ ratios = st.floats(0.0, 1.0)
 
 
 def every_course(there, back, limit, frames, room):
-    """Means of all frames together: attempt by attempt, each comes and is acknowledged or not."""
+    """Return the means over all frames: attempt by attempt, each arrives or not, and is acknowledged or not."""
 
     @cache
     def rest(frames, tried, came, left):
@@ -33,14 +33,14 @@ def every_course(there, back, limit, frames, room):
 
 @pytest.mark.promise("predicted-energy")
 @given(ratios, ratios, st.integers(1, 4), st.integers(1, 4), st.integers(0, 17))
-def test_what_a_slot_has_room_for_is_every_course_it_can_take(there, back, limit, frames, room):
+def test_limited_slot_matches_enumeration(there, back, limit, frames, room):
     found = expect_in_slot(there, back, limit, frames, room)
     expected = every_course(there, back, limit, frames, room)
     assert [figure * frames for figure in astuple(found)] == pytest.approx(expected, abs=1e-6)
 
 
 @given(ratios, ratios, st.integers(0, 9), st.floats(0.01, 0.99))
-def test_a_frame_that_is_there_now_and_then_is_the_mean_of_both(there, back, room, share):
+def test_fractional_frame_is_mean_of_both_counts(there, back, room, share):
     fewer, more = (every_course(there, back, 3, frames, room) for frames in (1, 2))
     found = expect_in_slot(there, back, 3, 1 + share, room)
     expected = [f + share * (m - f) for f, m in zip(fewer, more, strict=True)]
@@ -48,7 +48,7 @@ def test_a_frame_that_is_there_now_and_then_is_the_mean_of_both(there, back, roo
 
 
 @given(ratios, ratios, st.floats(0, 1), st.floats(0, 1))
-def test_what_is_expected_is_the_mean_over_good_times_and_bad(there, back, bad, left):
+def test_expectation_is_mean_over_good_and_bad_times(there, back, bad, left):
     found = expect_with_bursts(BurstLoss(bad, left), there, back, 8, 1, 8)
     expected = [0.0] * 4
     for a, p in ((1.0, 1 - bad), (left, bad)):
@@ -58,8 +58,8 @@ def test_what_is_expected_is_the_mean_over_good_times_and_bad(there, back, bad, 
     assert astuple(found) == pytest.approx(expected)
 
 
-def test_attempts_meet_the_same_times_and_not_each_its_own():
-    """Half of all times nothing comes: then all eight attempts are made, and are not two on average, as if each had its luck."""
+def test_all_attempts_of_slot_meet_same_state():
+    """In half of all times nothing arrives. Then all eight attempts are made, not two on average as with independent losses."""
     found = expect_with_bursts(BurstLoss(0.5, 0.0), 1.0, 1.0, 8, 1, 8)
     assert found == HopDelivery(0.25 * 1 + 0.75 * 8, 0.25 * 1 + 0.25 * 8, 0.5, 0.25)
     assert expect_with_bursts(NO_BURSTS, 0.5, 1.0, 8, 1, 8) == expect_delivery(0.5, 1.0, 8)

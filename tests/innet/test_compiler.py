@@ -1,4 +1,4 @@
-"""Placed operators become programs: what each mote then sends and folds is what the operators say, whoever else asks."""
+"""Compiled programs: each mote sends and folds what its operators demand, whatever else it runs."""
 
 import pytest
 from hypothesis import assume, given
@@ -48,12 +48,12 @@ def by_site(placed, schedules=SCHEDULES, **options):
 
 
 def text(program):
-    """The instructions alone."""
+    """Return the instructions alone."""
     return [line.split(None, 2)[2] for line in program.disassemble().splitlines()]
 
 
 @pytest.mark.promise("placement")
-def test_each_value_is_sent_once_for_all_queries():
+def test_value_of_several_queries_is_sent_once():
     first, second = sent(field("temp"), "temp"), sent(field("temp", "volt", interval=20), "temp", "volt")
     third = Deliver(Acquire("road", 10, ("load",)), "road", ("load",))
     programs = by_site(place_at_all_sites([first, second, third], {"field": (3, 4), "road": (4,)}))
@@ -63,7 +63,7 @@ def test_each_value_is_sent_once_for_all_queries():
     assert programs[3, 0].body == programs[4, 0].body
 
 
-def test_conditions_of_several_operators_are_computed_first_and_once():
+def test_shared_conditions_are_computed_once():
     a = sent(field("temp", "volt", where=all_of([HOT, FULL])), "temp")
     b = Fold(field("temp", where=HOT), "field", SlicePattern(60, 0, 0), (), (("SUM", TEMP),))
     [program] = compile_programs([PlacedOperator(a, (3,)), PlacedOperator(b, (3,), 7, (), 2)], SCHEDULES[:1])
@@ -75,7 +75,7 @@ def test_conditions_of_several_operators_are_computed_first_and_once():
     ]  # fmt: skip
 
 
-def test_a_query_that_samples_less_often_leaves_the_other_ticks_out():
+def test_coarser_query_skips_other_ticks():
     [program] = compile_programs(
         [PlacedOperator(sent(field("temp", interval=30, where=HOT), "temp"), (3,))], SCHEDULES[:1]
     )
@@ -88,7 +88,7 @@ def test_a_query_that_samples_less_often_leaves_the_other_ticks_out():
     assert run(program, TickSample(60, (1, 1)), TableMemory()).filtered
 
 
-def test_a_join_asks_both_samplings():
+def test_join_reads_both_samplings():
     joined = SiteJoin(field("temp"), Acquire("road", 10, ("load",)), make_instruction("EQ", TEMP, LOAD))
     sides = [Deliver(joined, "field", ("temp",)), Deliver(joined, "road", ("load",))]
     programs = by_site(place_at_all_sites(sides, {"field": (4,), "road": (4,)}))
@@ -96,12 +96,12 @@ def test_a_join_asks_both_samplings():
         field_says = run(programs[4, 0], TickSample(0, (temp, 1), {1: (load,)}), TableMemory())
         road_says = run(programs[4, 1], TickSample(0, (load,), {0: (temp, 1)}), TableMemory())
         assert (field_says.reading, road_says.reading) == (((5, None), (5,)) if temp == load else (None, None))
-    assert run(programs[4, 0], TickSample(0, (5, 1)), TableMemory()).filtered  # the other one was not sampled
+    assert run(programs[4, 0], TickSample(0, (5, 1)), TableMemory()).filtered  # the other extent has no sample
 
 
 @pytest.mark.promise("placement")
-def test_what_is_only_looked_at_has_a_program_that_does_nothing():
-    """By which a mote counts its readings as folded, as they are; half a pair is neither folded nor filtered."""
+def test_peer_sampling_gets_empty_program():
+    """The mote counts its readings as folded, as they are; half a pair is neither folded nor filtered."""
     joined = SiteJoin(field("temp"), Acquire("road", 10, ("load",)), make_instruction("EQ", TEMP, LOAD))
     fold = PlacedOperator(Fold(joined, "field", SlicePattern(60, 0, 0), (), (("MAX", LOAD),)), (4,), 7, (), 2)
     programs = by_site([fold])
@@ -114,14 +114,14 @@ def test_what_is_only_looked_at_has_a_program_that_does_nothing():
     assert [(partial.bare, partial.readings) for _, partial in memory.take(60)] == [(False, 1), (True, 1)]
 
 
-def test_whoever_only_passes_partials_on_declares_the_table():
+def test_merging_mote_declares_table_only():
     fold = Fold(field("temp"), "field", SlicePattern(60, 0, 0), (), (("SUM", TEMP),))
     programs = by_site([PlacedOperator(fold, (3,), 7, (8,), 2)])
     assert text(programs[8, 0]) == [f"TABLE 7 1 {NO_SLOT} 0 2 60 0 0", "KEEP 1  SUM", "HALT"]
     assert (programs[8, 0].channels, programs[8, 0].tables[0].slot) == (0, None)
 
 
-def test_what_is_not_sampled_cannot_be_sent():
+def test_unsampled_attribute_is_refused():
     with pytest.raises(ProgramError, match="site 3, `deliver wind of field`: `wind` of field is not sampled"):
         compile_programs([PlacedOperator(sent(field("wind"), "wind"), (3,))], SCHEDULES)
     with pytest.raises(ProgramError, match="site 3: `wind` of field is not sampled"):
@@ -152,19 +152,19 @@ def deep(depth):
         ),
     ],
 )
-def test_what_a_mote_has_no_room_for_names_site_and_operator(operator, processor, said):
+def test_program_beyond_limits_names_site_and_operator(operator, processor, said):
     placed = PlacedOperator(operator, (3,), 7 if isinstance(operator, Fold) else 0, (), 5)
     with pytest.raises(ProgramError, match=said) as raised:
         compile_programs([placed], SCHEDULES, processor and {3: processor})
     assert (raised.value.site, raised.value.operator) == (3, operator.label())
 
 
-def test_there_is_room_for_what_there_is_room_for():
+def test_program_at_limit_is_accepted():
     placed = PlacedOperator(sent(field("temp"), "temp"), (3,))
     assert len(compile_programs([placed], SCHEDULES, {3: Processor(1, 1, 1, 14, 0)})) == 1
 
 
-# --- whoever else asks -----------------------------------------------------------------------------------------------
+# --- several operators -----------------------------------------------------------------------------------------------
 
 OPERAND = st.sampled_from([TEMP, VOLT, LOAD, SiteNumber(), MoteConstant(3), MoteConstant(-2), MoteConstant(None)])
 TERM = st.builds(make_instruction, st.sampled_from(["EQ", "NE", "LT", "LE", "GT", "GE"]), OPERAND, OPERAND)
@@ -177,7 +177,7 @@ CONDITION = st.one_of(
 
 @st.composite
 def operators(draw):
-    """Operators over the two extents, with few conditions that several of them share."""
+    """Operators over the two extents that share some of their few conditions."""
     pool = draw(st.lists(CONDITION, min_size=1, max_size=3))
     found = []
     for number in range(draw(st.integers(1, 4))):
@@ -196,7 +196,7 @@ def operators(draw):
             keys = draw(st.lists(st.sampled_from([SiteNumber(), VOLT]), max_size=1))
             fold = Fold(child, "field", SlicePattern(60, 0, 0), tuple(keys), (("SUM", TEMP), ("MAX", VOLT)))
             found.append(PlacedOperator(fold, (4,), number + 1, (), 50))
-    found = [placed for placed in found if select_sites(placed.operator, placed.sites)]  # else it does not run there
+    found = [placed for placed in found if select_sites(placed.operator, placed.sites)]  # otherwise it runs nowhere
     assume(found)
     return found
 
@@ -206,7 +206,7 @@ def walk(expression):
 
 
 def value_of(expression, known):
-    """An expression by the definitions, of values that are all known."""
+    """Evaluate an expression over known values."""
     match expression:
         case MoteConstant(value):
             return value
@@ -221,7 +221,7 @@ VALUE = st.one_of(st.none(), st.integers(-4, 4))
 
 @pytest.mark.promise("placement")
 @given(operators(), st.lists(st.tuples(VALUE, VALUE, VALUE, st.booleans()), min_size=1, max_size=8))
-def test_every_operator_gets_what_it_would_get_alone(placed, rows):
+def test_shared_program_serves_each_operator(placed, rows):
     program = next(p for p in compile_programs(placed, SCHEDULES[1:]) if p.sampling == 0)
     memory = TableMemory()
     memory.install([program])
@@ -241,7 +241,7 @@ def test_every_operator_gets_what_it_would_get_alone(placed, rows):
             names = {name for p in placed if isinstance(p.operator, Deliver) for name in p.operator.sent}
             assert outcome.reading == (temp if "temp" in names else None, volt if "volt" in names else None)
         for p in due:
-            if p.number and (here or not joins(p)):  # of half a pair nothing can be said
+            if p.number and (here or not joins(p)):  # half a pair is neither taken nor filtered
                 expected[p.number][0] += 1
                 expected[p.number][1] += p in takes
                 expected[p.number][2] += (temp or 0) if p in takes else 0

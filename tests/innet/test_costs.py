@@ -1,4 +1,4 @@
-"""What plans are predicted to cost, against obvious slow ways to find it out; and the tables of hardware."""
+"""Predicted costs against slow and obvious computations; and the hardware tables."""
 
 import random
 from math import inf
@@ -29,21 +29,21 @@ SHARES = st.floats(0, 1)
 
 @pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("name", list_hardware())
-def test_every_figure_of_a_table_says_where_it_is_from(name):
+def test_every_figure_has_a_source(name):
     found = load_hardware(name)
     assert len(found.sources) == 1 + 9 + 5 + 2
     assert all(len(source) > 10 for source in found.sources.values())
 
 
-def test_there_are_tables_for_the_four_that_were_promised():
+def test_promised_hardware_tables_exist():
     assert list_hardware() == ("esp32", "mica2", "nrf52840", "telosb")
     with pytest.raises(KeyError):
         load_hardware("telos")
 
 
 @pytest.mark.parametrize("name", list_hardware())
-def test_figures_are_possible(name):
-    """Sleeping draws least, what is sent is longer with more bytes, an acknowledgement is shorter than a frame."""
+def test_figures_are_plausible(name):
+    """Sleep draws least, longer frames take longer, and an acknowledgement is shorter than a frame."""
     found = load_hardware(name)
     radio, processor = found.radio, found.processor
     assert radio.sleep_ma < radio.listen_ma and radio.sleep_ma < radio.send_ma
@@ -52,14 +52,14 @@ def test_figures_are_possible(name):
     assert 1.8 <= found.voltage <= 3.6
 
 
-def test_a_figure_without_a_source_is_none():
+def test_figure_without_source_raises_key_error():
     text = 'title = "x"\nvoltage = { is = 3.0 }\n'
     with pytest.raises(KeyError, match="from"):
         read_hardware("x", text)
 
 
-def test_known_times_and_energies():
-    """By hand: 50 bytes and 17 around them at 250 kbit/s; a second of listening at 19.7 mA and 3 V."""
+def test_times_and_energies_by_hand():
+    """50 bytes with 17 bytes of overhead at 250 kbit/s; a second of listening at 19.7 mA and 3 V."""
     telosb = load_hardware("telosb")
     assert telosb.radio.airtime_ms(50) == pytest.approx((50 + 17) * 8 / 250)
     assert telosb.joules(telosb.radio.listen_ma, 1_000) == pytest.approx(19.7e-3 * 3)
@@ -70,8 +70,8 @@ def test_known_times_and_energies():
 
 @pytest.mark.promise("predicted-energy")
 @given(there=SHARES, back=SHARES, limit=st.integers(1, 12))
-def test_a_hop_is_what_its_attempts_add_up_to(there, back, limit):
-    """Against the obvious: go through the attempts one by one."""
+def test_hop_equals_sum_over_attempts(there, back, limit):
+    """The oracle goes through the attempts one by one."""
     trying, attempts, copies, never_came = 1.0, 0.0, 0.0, 1.0
     for _ in range(limit):
         attempts += trying
@@ -85,7 +85,7 @@ def test_a_hop_is_what_its_attempts_add_up_to(there, back, limit):
     assert found.acknowledged == pytest.approx(1 - trying, abs=1e-9)
 
 
-def test_a_hop_is_what_chance_makes_of_it(rng, counts):
+def test_hop_agrees_with_random_trials(rng, counts):
     there, back, limit, frames = 0.6, 0.8, 4, counts(20_000, 200_000)
     attempts = copies = delivered = 0
     for _ in range(frames):
@@ -112,7 +112,7 @@ def one_frame(rng, there, back, limit):
 
 
 def line(length, ratio=1.0, attempts=8, battery=31_320.0) -> NetworkModel:
-    """Motes 1 to `length`, each hearing its neighbours only; 0 is the gateway."""
+    """Motes 1 to `length` in a line, each hearing its neighbours only; 0 is the gateway."""
     pairs = [(n, n - 1) for n in range(1, length + 1)]
     ratios = {ends: ratio for pair in pairs for ends in (pair, pair[::-1])}
     hardware_of = {n: load_hardware("telosb") for n in range(1, length + 1)}
@@ -121,7 +121,7 @@ def line(length, ratio=1.0, attempts=8, battery=31_320.0) -> NetworkModel:
 
 
 def collecting(length, size=30):
-    """Every mote sends one frame of its own and passes on those of everybody behind it."""
+    """Every mote sends one frame of its own and forwards those of all motes behind it."""
     traffic = []
     for n in range(1, length + 1):
         traffic.append(HopTraffic(n, n - 1, 1, size))
@@ -131,7 +131,7 @@ def collecting(length, size=30):
 
 
 def slots(network, traffic):
-    """Duties whose slots just hold the frames that come."""
+    """Workloads whose slots just hold the due frames."""
     listen = dict.fromkeys(network.hardware, 0.0)
     for each in traffic:
         if each.receiver in listen:
@@ -140,8 +140,8 @@ def slots(network, traffic):
 
 
 @pytest.mark.promise("predicted-energy")
-def test_by_hand_what_one_mote_uses_in_a_minute():
-    """One sample of 320 ms at 0.55 mA, 100 instructions, one frame of 30 bytes to a gateway that always hears it."""
+def test_energy_of_one_mote_by_hand():
+    """One sample of 320 ms at 0.55 mA, 100 instructions, one frame of 30 bytes to a gateway over a perfect link."""
     network = line(1)
     duty = MoteWorkload(sampled_ma_ms=320 * 0.55, instructions=100, listen_ms=0.0, starts=1.0)
     [(mote, use)] = predict(network, {1: duty}, [HopTraffic(1, 0, 1, 30)], 60_000).motes.items()
@@ -155,8 +155,8 @@ def test_by_hand_what_one_mote_uses_in_a_minute():
     assert use.sleeping == pytest.approx(3 * 0.0051 * (60_000 - awake - computing) / 1e6)
 
 
-def test_by_hand_what_acknowledging_costs():
-    """Half of the frames arrive and half of the acknowledgements: 1.5 frames, 1 + 3/4 attempts each, half of which arrive."""
+def test_energy_of_acknowledgements_by_hand():
+    """Half of the frames and half of the acknowledgements arrive: 1.5 frames, 1 + 3/4 attempts each, half of which arrive."""
     network = line(2, ratio=0.5, attempts=2)
     ratio = network.topology.ratio(2, 1)
     duties = {1: MoteWorkload(listen_ms=50.0, starts=1.0), 2: MoteWorkload(starts=1.0)}
@@ -166,7 +166,7 @@ def test_by_hand_what_acknowledging_costs():
     assert found.motes[1].listening == pytest.approx(3 * (19.7 + 1.8) * (50 + 0.58 - sent) / 1e6)
 
 
-def test_lifetime_is_the_battery_over_what_is_used_of_it():
+def test_lifetime_is_battery_over_usage():
     network = line(3)
     traffic = collecting(3)
     prediction = predict(network, slots(network, traffic), traffic, 30_000)
@@ -175,37 +175,37 @@ def test_lifetime_is_the_battery_over_what_is_used_of_it():
         assert prediction.lifetimes[mote] == pytest.approx(31_320 / use.total * 30)
 
 
-def test_on_the_mains_nobody_is_the_worst():
+def test_network_without_batteries_has_no_worst_mote():
     network = line(3, battery=inf)
     prediction = predict(network, slots(network, []), [], 30_000)
     assert prediction.worst is None
     assert set(prediction.lifetimes.values()) == {inf}
 
 
-def test_a_level_has_the_frames_that_pass_it():
-    """Five motes in a line: one frame from the last, five over the last hop."""
+def test_level_counts_frames_that_pass_it():
+    """Five motes in a line: one frame on the last hop, five on the first."""
     network = line(5)
     prediction = predict(network, slots(network, collecting(5)), collecting(5), 30_000)
     assert {level: sent.frames for level, sent in prediction.levels.items()} == {1: 5, 2: 4, 3: 3, 4: 2, 5: 1}
     assert prediction.total == LevelTraffic(15, 15, 15 * 30)
 
 
-def test_what_descends_belongs_to_the_level_it_goes_to():
+def test_downward_frame_counts_at_its_target_level():
     network = line(2)
     traffic = [HopTraffic(0, 1, 2, 20), HopTraffic(1, 2, 1, 20, forwarded=True)]
     prediction = predict(network, slots(network, traffic), traffic, 30_000)
     assert {level: sent.frames for level, sent in prediction.levels.items()} == {1: 2, 2: 1}
 
 
-def test_traffic_of_nobody_is_refused():
+def test_traffic_from_unknown_mote_is_refused():
     network = line(2)
     with pytest.raises(ValueError, match="found 9"):
         predict(network, slots(network, []), [HopTraffic(9, 1, 1, 20)], 30_000)
 
 
 @given(st.floats(0.3, 1.0), st.integers(1, 6))
-def test_losses_leave_less_to_pass_on(ratio, length):
-    """What arrives of a mote is what each hop lets through, multiplied along its way."""
+def test_losses_reduce_forwarded_frames(ratio, length):
+    """The delivery ratio of a mote is the product over the hops of its route."""
     network = line(length, ratio, attempts=2)
     rising, reached = propagate_losses(network, collecting(length), {})
     through = expect_delivery(network.topology.ratio(1, 0), network.topology.ratio(0, 1), 2).delivered
@@ -222,8 +222,8 @@ def test_losses_leave_less_to_pass_on(ratio, length):
 
 
 @pytest.mark.promise("predicted-energy")
-def test_prediction_against_motes_that_count_their_time(rng, counts):
-    """Against chance: motes on a tree that hand frames over attempt by attempt and count the milliseconds in each state."""
+def test_prediction_agrees_with_simulated_hops(rng, counts):
+    """Random trials: motes on a tree send frames attempt by attempt, and count the milliseconds in each state."""
     for ratio, allowed in ((1.0, 1e-9), (0.8, 0.03), (0.5, 0.03)):
         network = NetworkModel(
             RoutingTree((0,), {1: 0, 2: 0, 3: 1, 4: 1, 5: 3}),
@@ -253,7 +253,7 @@ def test_prediction_against_motes_that_count_their_time(rng, counts):
 
 
 def integrated(rng: random.Random, network: NetworkModel, duties, epochs, size):
-    """Joules of each mote: times in states, counted one attempt after the other, and multiplied in the end."""
+    """Joules of each mote: times in states, summed over attempts, then multiplied."""
     parent, topology = network.tree.parent, network.topology
     sending, waking = dict.fromkeys(duties, 0.0), dict.fromkeys(duties, 0.0)
     for _ in range(epochs):

@@ -1,4 +1,4 @@
-"""Deployments: what a file says is what is read, the model of propagation, the two examples, and strangers' files."""
+"""Deployments: values of a file, the propagation model, the two examples, and malformed files."""
 
 import runpy
 import tomllib
@@ -39,7 +39,7 @@ def read(text):
 
 
 @pytest.mark.promise("bad-files")
-def test_a_deployment_is_what_its_file_says():
+def test_deployment_has_values_of_its_file():
     tank = read(TANK)
     level = SensorSpec(0, 4095, 2, "m", sample_ms=320.0, sample_ma=0.55)
     assert (tank.name, tank.tick_ms, tank.gateways) == ("tank", 1000, {0: (0.0, 0.0, 0.0)})
@@ -52,14 +52,14 @@ def test_a_deployment_is_what_its_file_says():
 @pytest.mark.parametrize(
     ("kinds", "mtu"), [((), 102), (("telosb",), 102), (("esp32",), 250), (("esp32", "nrf52840", "esp32"), 102)]
 )
-def test_frames_are_as_long_as_all_radios_carry(kinds, mtu):
+def test_mtu_is_largest_frame_of_all_radios(kinds, mtu):
     tank = read(TANK)
     motes = {number: replace(tank.motes[1], id=number, hardware=kind) for number, kind in enumerate(kinds, 1)}
     assert replace(tank, motes=motes).mtu == mtu
 
 
 @pytest.mark.promise("bad-files")
-def test_a_number_that_is_too_long_is_pointed_at():
+def test_overlong_number_is_reported_at_its_place():
     for digits, said in (
         (4_300, "SN704: `battery_mah`: expected a number from 0.001 to 1,000,000,000, found 9999"),
         (4_301, "SN701: invalid TOML: a number has at most 4,300 digits"),
@@ -72,7 +72,7 @@ def test_a_number_that_is_too_long_is_pointed_at():
         assert fault.span.start == text.index("9" * digits)
 
 
-def test_a_mote_says_more_than_its_board():
+def test_mote_overrides_its_board():
     own = 'at = [8, 3, 1.5], board = "probe", hardware = "mica2", battery_j = 7'
     sensors = "sensors = { level = { raw = [0, 9] }, tilt = { raw = [-5, 5], sample_ms = 2 } }"
     mote = read(TANK.replace('at = [8, 3], board = "probe"', f"{own}, {sensors}")).motes[1]
@@ -83,7 +83,7 @@ def test_a_mote_says_more_than_its_board():
     }
 
 
-def test_a_mote_without_a_board_or_a_battery():
+def test_mote_without_board_or_battery():
     text = TANK.replace('board = "probe"', 'hardware = "esp32"')
     mote = read(text).motes[1]
     assert (mote.hardware, mote.sensors, mote.battery) == ("esp32", {}, inf)
@@ -93,14 +93,14 @@ def test_a_mote_without_a_board_or_a_battery():
     "quotes, lead",
     [('"', ""), ("'", ""), ('"""', ""), ("'''", ""), ('"""', "\n"), ('"""', "\r\n"), ("'''", "\n\n  ")],
 )
-def test_extents_keep_their_place_in_the_file(quotes, lead):
+def test_inline_extents_keep_line_numbers(quotes, lead):
     text = TANK.replace('text = "tank', f"text = {quotes}{lead}tank").replace('sites 1"', f"sites 1{quotes}")
     source = read(text).extents
     at = source.text.index("tank:")
     assert source.line_column(at) == Source(text).line_column(text.index("tank: sensed"))
 
 
-def test_what_is_read_beside_a_deployment(tmp_path):
+def test_files_beside_deployment_are_read(tmp_path):
     text = TANK.replace("table = [[0, 1, 0.98], [1, 0, 0.95]]", 'file = "links.csv"')
     text = text[: text.index("text = ")] + 'file = "tank.sneeql"\n'
     (tmp_path / "tank.toml").write_text("\ufeff" + text, encoding="utf-8")
@@ -111,7 +111,7 @@ def test_what_is_read_beside_a_deployment(tmp_path):
     assert tank.extents == Source("tank: …", str(tmp_path / "tank.sneeql"))
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path):
+def test_file_that_is_not_utf8_is_refused(tmp_path):
     (tmp_path / "tank.toml").write_bytes(b"name = '\xff'")
     with pytest.raises(ConfigError) as told:
         read_deployment(tmp_path / "tank.toml")
@@ -140,7 +140,7 @@ def quoted(text):
 
 
 def written(value):
-    """A value as TOML, with blanks and comments where they may be."""
+    """Write a value as TOML, with blanks and comments where they may stand."""
     if isinstance(value, dict):
         return "{ " + " , ".join(f"{quoted(key)}= {written(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
@@ -150,8 +150,8 @@ def written(value):
 
 @pytest.mark.promise("bad-files")
 @given(st.dictionaries(keys, values, max_size=4), st.lists(st.dictionaries(keys, values, max_size=3), max_size=3))
-def test_every_value_is_where_it_is_said_to_be(top, tables):
-    """Whatever is cut out of the text at the place of a value, read by itself, is that value."""
+def test_reported_position_of_value_holds_it(top, tables):
+    """The text at the position of a value, parsed by itself, is that value."""
     text = "".join(f"{quoted(key)} = {written(value)}\n" for key, value in top.items())
     for table in tables:
         text += "[['m.']] # [\n" + "".join(f"{quoted(key)}={written(value)}\n" for key, value in table.items())
@@ -161,7 +161,7 @@ def test_every_value_is_where_it_is_said_to_be(top, tables):
 
     def check(value, path):
         if path and path[0] == "m." and len(path) < 3:
-            pass  # an array of tables stands at no single place
+            pass  # an array of tables has no single position
         elif path:
             assert tomllib.loads(f"x = {document.source.cut(document.places[path][1])}")["x"] == value
         inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -173,8 +173,8 @@ def test_every_value_is_where_it_is_said_to_be(top, tables):
 
 @pytest.mark.promise("bad-files")
 @given(st.lists(st.sampled_from(TANK.splitlines()) | st.text(max_size=12), max_size=16), st.text(max_size=30))
-def test_fuzz_descriptions(lines, beside):
-    """The invariant: any text gives a deployment, or faults that have places."""
+def test_fuzzed_text_gives_deployment_or_faults(lines, beside):
+    """Invariant: any text gives a deployment, or faults with positions."""
     try:
         found = parse_deployment("\n".join(lines).replace("table = [[", 'file = "l" #'), "x.toml", lambda name: beside)
     except ConfigError as faulty:
@@ -185,8 +185,8 @@ def test_fuzz_descriptions(lines, beside):
 
 @pytest.mark.promise("bad-files")
 @given(st.data())
-def test_fuzz_one_slip(data):
-    """A deployment with one character changed is still one, or is told what is wrong with it."""
+def test_changed_character_gives_deployment_or_faults(data):
+    """Invariant: a deployment with one character changed is a deployment, or has faults."""
     at = data.draw(st.integers(0, len(TANK) - 1))
     slip = data.draw(st.sampled_from(['"', "[", "]", "{", "}", "=", "\n", "#", "9", "-", ".", "x", "\\", ""]))
     try:
@@ -199,15 +199,15 @@ def test_fuzz_one_slip(data):
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(2, 6))
-def test_links_depend_on_nothing_but_the_seed_and_the_pair(seed, count):
-    """More motes elsewhere, and in another order, change no link between those that were there."""
+def test_predicted_link_depends_on_seed_and_pair_only(seed, count):
+    """More motes elsewhere, in another order, change no link between the earlier ones."""
     places = {n: (7.0 * n, 3.0 * (n % 2), 0.0) for n in range(1, count + 1)}
     before = predict_link_ratios(places, PropagationModel(seed))
     after = predict_link_ratios({99: (1.0, 1.0, 0.0), **dict(reversed(places.items()))}, PropagationModel(seed))
     assert {pair: ratio for pair, ratio in after.items() if 99 not in pair} == before
 
 
-def test_without_chance_the_nearer_one_hears_better_and_both_ways_the_same():
+def test_without_variance_quality_falls_with_distance():
     links = predict_link_ratios(
         {n: (4.0 * n**2, 0.0, 0.0) for n in range(6)}, PropagationModel(1, shadowing=0, asymmetry=0)
     )
@@ -216,8 +216,8 @@ def test_without_chance_the_nearer_one_hears_better_and_both_ways_the_same():
     assert all(links[b, a] == ratio for (a, b), ratio in links.items())
 
 
-def test_at_the_level_of_half_a_half_arrives():
-    """By hand: 0 dBm, 40 dB for the first metre, 30 dB for the tenfold of it: -70 dBm at ten metres."""
+def test_half_of_frames_arrive_at_half_level():
+    """0 dBm, 40 dB for the first metre, 30 dB for a tenfold distance: -70 dBm at ten metres."""
     links = predict_link_ratios(
         {1: (0.0, 0.0, 0.0), 2: (10.0, 0.0, 0.0)}, PropagationModel(1, shadowing=0, asymmetry=0, half=-70, best=0.9)
     )
@@ -229,21 +229,21 @@ def test_at_the_level_of_half_a_half_arrives():
 
 @pytest.mark.promise("bad-files")
 @pytest.mark.parametrize("name", ["lab54", "roadbridge"])
-def test_an_example_is_a_deployment_whose_extents_fit_it(name):
+def test_examples_fit_their_extents(name):
     found = read_deployment(EXAMPLES / name / "deployment.toml")
     sensed = [extent for extent in read_deployed_catalog(found) if extent.kind is ExtentKind.SENSED]
     assert [set(extent.sites) for extent in sensed] == [set(found.motes)]
     assert choose_tree(found.topology, found.gateways).unreached(found.motes) == ()
 
 
-def test_all_sites_are_those_that_have_the_sensors():
+def test_all_sites_are_those_with_the_sensors():
     mote = '{ at = [1, 1], hardware = "mica2" }'
     text = TANK.replace("[links]", f'7 = {mote}\n3 = {{ at = [1, 1], board = "probe" }}\n[links]')
     catalog = read_deployed_catalog(read(text.replace("at sites 1", "at sites all")))
     assert catalog.find("tank").sites == (1, 3)
 
 
-def test_the_queries_of_the_office_are_accepted_and_say_why():
+def test_office_queries_bind_and_have_comments():
     found = read_deployment(EXAMPLES / "lab54" / "deployment.toml")
     catalog = read_deployed_catalog(found)
     queries = sorted((EXAMPLES / "lab54" / "queries").glob("*.sneeql"))
@@ -254,14 +254,14 @@ def test_the_queries_of_the_office_are_accepted_and_say_why():
 
 
 @pytest.mark.promise("bad-files")
-def test_the_office_is_made_from_its_seed_to_the_byte():
+def test_office_is_reproducible_from_seed():
     made = runpy.run_path(str(EXAMPLES / "lab54" / "make_lab.py"))["lab"]()
     assert set(made) == {"deployment.toml", "links.csv", "rooms.csv"}
     for name, content in made.items():
         assert content == (EXAMPLES / "lab54" / name).read_bytes(), name
 
 
-def test_the_office_has_many_hops():
+def test_office_tree_has_many_hops():
     found = read_deployment(EXAMPLES / "lab54" / "deployment.toml")
     tree = choose_tree(found.topology, found.gateways)
     depths = [tree.depth(mote) for mote in found.motes]
@@ -269,14 +269,14 @@ def test_the_office_has_many_hops():
 
 
 def spread(links, motes):
-    """Qualities of all directed pairs, and how much the directions of a pair differ; what is hardly heard counts as deaf."""
+    """Return the qualities of all directed pairs, and the differences between directions; the faintest links count as none."""
     quality = {(a, b): links.get((a, b), 0.0) for a in motes for b in motes if a != b}
     heard = {pair: ratio if ratio > 0.01 else 0.0 for pair, ratio in quality.items()}
     return list(heard.values()), [abs(heard[a, b] - heard[b, a]) for a, b in heard if a < b]
 
 
 def furthest_apart(some, others):
-    """The largest distance between two distributions (Kolmogorov and Smirnov)."""
+    """Return the largest distance between two distributions (Kolmogorov and Smirnov)."""
     some, others = sorted(some), sorted(others)
     return max(
         abs(bisect_right(some, x) / len(some) - bisect_right(others, x) / len(others)) for x in set(chain(some, others))
@@ -284,8 +284,8 @@ def furthest_apart(some, others):
 
 
 @pytest.mark.promise("bad-files")
-def test_links_of_the_office_spread_as_those_that_were_measured(shared_data):
-    """Mote 5 and the base are left out: one was broken, the other heard from a place of its own."""
+def test_office_links_match_measured_distribution(shared_data):
+    """Mote 5 and the base are left out: one was broken, the other received from a different position."""
     ours = spread(read_deployment(EXAMPLES / "lab54" / "deployment.toml").links, range(1, 55))
     theirs = spread(measured(shared_data), [mote for mote in range(1, 55) if mote != 5])
     for mine, real in zip(ours, theirs, strict=True):

@@ -1,4 +1,4 @@
-"""Exact sums of more than their digits have room for: whatever is added at a time, and however it is put together."""
+"""Exact sums beyond the headroom of their digits, in any number of steps and merges."""
 
 from fractions import Fraction
 
@@ -11,8 +11,8 @@ from tests.innet.aggregate_fixtures import answers, made
 
 @pytest.mark.promise("exact-aggregates")
 @pytest.mark.parametrize("type_, value", [("float", 0.1), ("integer", 2**62 + 12345)])
-def test_many_rows_use_up_no_headroom(type_, value):
-    """Far more is added than the digits have room for: a large batch, then merges that double each time."""
+def test_many_rows_do_not_exhaust_headroom(type_, value):
+    """Far more is added than the headroom: a large batch, then merges that double each time."""
     n, doublings = 300_000, 40
     sum_, avg = made("SUM", type_), made("AVG", type_)
     state = avg.init(1)
@@ -33,8 +33,8 @@ def test_many_rows_use_up_no_headroom(type_, value):
 @pytest.mark.parametrize(
     ("type_", "unit"), [("integer", 1), ("integer", -1), ("float", 2.0**-22), ("float", -(2.0**-22))]
 )
-def test_all_of_many_groups_meet_in_one_and_use_up_no_headroom(type_, unit):
-    """As many rows as digits have no room for, each as large as a digit can be: added, merged, or brought together at once."""
+def test_merging_many_groups_does_not_exhaust_headroom(type_, unit):
+    """More rows than the headroom allows, each as large as a digit can be: added, merged, or reduced at once."""
     n, large, carried = 3 << 19, (1 << 44) - 1, (1 << 43) - 1
     avg = made("AVG", type_)
 
@@ -58,7 +58,7 @@ def test_all_of_many_groups_meet_in_one_and_use_up_no_headroom(type_, unit):
     )
 
 
-def test_what_digits_have_no_room_for_is_refused():
+def test_addition_beyond_headroom_is_refused():
     sums = ExactSums(1, INTEGER_ORIGIN)
     with pytest.raises(OverflowError, match="room"):
         sums._make_room(HEADROOM + 1)

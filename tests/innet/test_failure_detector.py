@@ -1,4 +1,4 @@
-"""Who is silent is found by what comes, and what does not come, of whole subtrees."""
+"""The failure detector finds silent motes by the arrivals, and missing arrivals, of whole subtrees."""
 
 import pytest
 
@@ -10,7 +10,7 @@ DUE = dict.fromkeys(range(1, 6), 30)
 
 
 def heard(frames, until=100, tree=TREE, due=DUE):
-    """All are heard at first; from then on, every ten, the frames of (origin, last hop); who is silent in the end."""
+    """All motes are heard at first. Then, every ten, the frames (origin, last hop) arrive. Return the silent motes at the end."""
     silence = FailureDetector()
     silence.begin(tree.parent, 0)
     for now in range(0, until, 10):
@@ -23,21 +23,21 @@ def heard(frames, until=100, tree=TREE, due=DUE):
 @pytest.mark.parametrize(
     ("frames", "silent"),
     [
-        ([(4, 1), (5, 2)], set()),  # whoever passes on is well
-        ([(4, 1)], {2}),  # of two that are not heard it is the one above
+        ([(4, 1), (5, 2)], set()),  # a forwarding mote works
+        ([(4, 1)], {2}),  # of two overdue motes, the upper one
         ([(1, 1), (5, 2)], {3}),
         ([(3, 1), (5, 2)], {4}),
         ([(5, 2)], {1}),
-        ([(4, 2), (5, 2)], {1}),  # it came another way than the tree says
+        ([(4, 2), (5, 2)], {1}),  # it arrived on another route than the tree's
         ([(4, 2), (1, 1), (5, 2)], {3}),
     ],
 )
-def test_the_one_at_the_top_of_those_who_are_not_heard_is_silent(frames, silent):
+def test_top_of_overdue_subtree_is_silent(frames, silent):
     assert heard(frames, until=60) == silent
 
 
 @pytest.mark.promise("network-heals")
-def test_who_is_below_gets_time_to_be_heard_through_another_and_is_silent_itself_only_then():
+def test_mote_below_silent_parent_gets_new_timeout():
     silence, tree = FailureDetector(), TREE
     silence.begin(tree.parent, 0)
     found = []
@@ -49,7 +49,7 @@ def test_who_is_below_gets_time_to_be_heard_through_another_and_is_silent_itself
     assert found == [set()] * 4 + [{1}] * 4 + [{1, 3}] * 5  # and 4 is below 3
 
 
-def test_who_speaks_again_is_silent_no_longer():
+def test_arrival_clears_silent_mote():
     silence = FailureDetector()
     silence.begin(TREE.parent, 0)
     assert silence.find_overdue(TREE, DUE, 31) == {1, 2, 3, 4, 5}
@@ -58,7 +58,7 @@ def test_who_speaks_again_is_silent_no_longer():
     assert silence.motes == {2}
 
 
-def test_who_only_passes_on_is_silent_when_all_are_of_whom_something_is_due_through_it():
+def test_forwarder_is_silent_when_all_below_are_overdue():
     due = {4: 30, 5: 30}
     assert heard([(5, 2)], until=50, due=due) == {1}
     assert heard([(4, 1)], until=50, due=due) == {2}

@@ -1,4 +1,4 @@
-"""Aggregates over stretches of groups against the same aggregates with a row for each group."""
+"""Aggregates over ranges of groups against the same aggregates with a row per group."""
 
 import numpy as np
 import pytest
@@ -42,17 +42,17 @@ def check(type_, dtype, told):
 
 @pytest.mark.promise("joins")
 @given(stretches(WHOLE))
-def test_of_integers(told):
+def test_integer_ranges_equal_row_per_group(told):
     check("integer", np.int64, told)
 
 
 @pytest.mark.promise("joins")
 @given(stretches(FLOAT))
-def test_of_floats(told):
+def test_float_ranges_equal_row_per_group(told):
     check("float", np.float64, told)
 
 
-def test_one_that_wants_every_row_says_so():
+def test_aggregates_without_range_evaluation():
     assert not any(create_aggregate(name, "float").can_evaluate_ranges for name in ("SUM", "AVG", "FIRST", "MEDIAN"))
     assert not create_aggregate("MIN", "string").can_evaluate_ranges
     assert not create_aggregate("COUNT", "integer", distinct=True).can_evaluate_ranges

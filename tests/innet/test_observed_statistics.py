@@ -1,4 +1,4 @@
-"""Statistics of what came: they say again what they were told, and guess what they were not."""
+"""Observed statistics repeat what was observed, and guess the rest."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ HOT = MoteSelect(ACQUIRE, make_instruction("GT", TEMP, MoteConstant(3000)))
 
 
 def heard_of(values, asked=()):
-    """Of readings of two sites, tick after tick; None was filtered."""
+    """Statistics of readings of two sites, tick by tick; None was filtered."""
     there = np.array([value is not None for value in values])
     lane = ValueColumn.of(np.array([value or 0 for value in values], np.int64), there)
     place = np.arange(len(values))
@@ -28,7 +28,7 @@ def heard_of(values, asked=()):
 
 @pytest.mark.promise("cheapest-placement")
 @given(st.floats(0.01, 1.0), st.floats(0.5, 20.0), st.sampled_from([(BY_VOLT,), (BY_VOLT, BY_SITE)]))
-def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
+def test_observed_fold_predicts_itself(share, groups, keys):
     fold = mean(*keys, child=WARM)
     heard = ObservedStatistics(NOTHING, {}, {fold: (FoldStatistics(100, share, groups, 30), SITES)})
     readings = len(SITES) * fold.slices.max_ticks(fold.interval) * share
@@ -38,26 +38,26 @@ def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
     assert least == pytest.approx(min(max(groups, fewest), readings), rel=0.02)
     assert heard.contents(fold, SITES[:2]).whole[0] <= least + 1e-9
     assert heard.most_groups(fold, SITES) == 30
-    assert heard.wanted_share([deliver(WARM)], 1, 10) == pytest.approx(share)  # the same tuples, if they were delivered
+    assert heard.wanted_share([deliver(WARM)], 1, 10) == pytest.approx(share)  # the same readings, if delivered
 
 
-def test_of_what_was_filtered_nothing_holds_that_was_in_force():
+def test_filtered_readings_fail_active_filters():
     heard = heard_of([2100, None, None, 3100], asked=(sensor_conditions(deliver(WARM)),))
     assert heard.wanted_share([deliver(WARM)], 1, 10) == heard.wanted_share([deliver(WARM)], 2, 10) == 0.5
     both = MoteSelect(WARM, make_instruction("GT", TEMP, MoteConstant(3000)))
     assert heard.wanted_share([deliver(both)], 1, 10) == 0.0 and heard.wanted_share([deliver(both)], 2, 10) == 0.5
-    # Of others it may hold: nobody knows.
+    # For other conditions it is unknown.
     for other in (HOT, ACQUIRE):
         assert heard.wanted_share([deliver(other)], 1, 10) == GUESS.wanted_share([deliver(other)], 1, 10)
 
 
-def test_where_nothing_was_filtered_any_condition_is_counted():
+def test_unfiltered_readings_count_any_condition():
     heard = heard_of([2000, 2060, 2100, 3100])
     assert [heard.wanted_share([deliver(HOT)], site, 10) for site in (1, 2)] == [0.0, 0.5]
     assert heard.contents(mean(child=HOT), (1, 2)).whole.tolist() == [1]
 
 
-def test_of_what_never_came_it_is_a_guess():
+def test_unobserved_extent_is_guessed():
     heard, fold = ObservedStatistics(NOTHING, {}, {}), mean(BY_VOLT, child=WARM)
     assert heard.wanted_share([deliver(WARM)], 1, 10) == GUESS.wanted_share([deliver(WARM)], 1, 10)
     assert heard.contents(fold, SITES) == GUESS.contents(fold, SITES)

@@ -1,4 +1,4 @@
-"""Partials: merged on any tree, in any order, they finish to exactly what all readings at the base station give."""
+"""Partials merged on any tree, in any order, finish to the aggregate of all readings."""
 
 from itertools import pairwise
 
@@ -33,8 +33,8 @@ def code(*words):
 
 
 @given(st.sampled_from(KINDS), st.lists(st.lists(st.tuples(INT, st.integers(0, 50), st.integers(1, 9))), max_size=4))
-def test_fields_say_what_the_aggregate_object_knows(kind, groups):
-    """Folded one by one as a mote does it, and columnar by the object itself."""
+def test_fields_equal_aggregate_state(kind, groups):
+    """Folded one by one as on a mote, and in columns by the aggregate object."""
     rows = []
     for group in groups:
         fields = EMPTY_FIELDS[kind]
@@ -50,7 +50,7 @@ def test_fields_say_what_the_aggregate_object_knows(kind, groups):
 
 
 @given(st.sampled_from(KINDS), st.data())
-def test_fields_merge_as_states_do(kind, data):
+def test_merged_fields_equal_merged_states(kind, data):
     several = st.lists(st.tuples(INT, st.integers(0, 9), st.integers(1, 9)), max_size=5)
     sides = []
     for rows in (data.draw(several), data.draw(several)):
@@ -72,7 +72,7 @@ def same(aggregate, a, b):
 
 
 @given(st.integers(1, 40), st.data())
-def test_slices_follow_each_other_without_a_gap(period, data):
+def test_slices_cover_all_ticks(period, data):
     edge, other = sorted((data.draw(st.integers(0, period - 1)), data.draw(st.integers(0, period - 1))))
     slices = SlicePattern(period, edge, other)
     for tick in range(3 * period):
@@ -83,8 +83,8 @@ def test_slices_follow_each_other_without_a_gap(period, data):
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(-80, 0))
-def test_windows_are_runs_of_whole_slices(slide, interval, begin, end):
-    """Whatever the edges were moved to, no slice has sampled ticks on both sides of a window's end."""
+def test_window_is_run_of_whole_slices(slide, interval, begin, end):
+    """However edges move, no slice has readings on both sides of a window's edge."""
     slices = SlicePattern.cut(slide, (begin, end + 1), interval)
     sampled = range(0, 400, interval)
     most = {}
@@ -102,8 +102,8 @@ def test_windows_are_runs_of_whole_slices(slide, interval, begin, end):
 
 
 @pytest.mark.parametrize("slide", [10, 20, 30, 60])
-def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
-    """All edges there are, for a sampling every 10 ticks."""
+def test_edge_between_ticks_moves_to_later_tick(slide):
+    """All edges, for a sampling every 10 ticks."""
     for begin in range(-25, 1):
         for end in range(begin, 1):
             slices = SlicePattern.cut(slide, (begin, end + 1), 10)
@@ -115,13 +115,13 @@ def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
 
 @pytest.mark.promise("placement")
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(0, 40))
-def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, length):
+def test_slices_in_gap_are_not_in_windows(slide, interval, begin, length):
     slices = SlicePattern.cut(slide, (begin, begin + length + 1), interval, gap=length + 1 < slide)
     sampled = range(2 * slide * interval, 4 * slide * interval, interval)
     held = {tick for tick in sampled if (tick - begin) % slide <= length}
     kept = [tick for tick in sampled if slices.is_in_windows(slices.number(tick))]
     assert held <= set(kept)
-    if slide % interval == 0:  # else a slice may have no tick at all, and two of them are cut where one would do
+    if slide % interval == 0:  # otherwise a slice may have no reading, and an edge may be superfluous
         assert not held or set(kept) == held
         ends = sorted({slices.end(slices.number(tick)) for tick in kept})
         assert all(b - a <= slices.longest_pause(interval) for a, b in pairwise(ends))
@@ -140,7 +140,7 @@ def test_gap_that_is_no_edge_is_refused(gap_edge):
         SlicePattern(60, 20, 20 if gap_edge == 20 else 30, gap_edge)
 
 
-def test_slices_that_tell_the_same_ticks_apart_are_equal():
+def test_patterns_of_same_readings_are_equal():
     assert SlicePattern.cut(60, (-299, 1), 10) == SlicePattern.cut(60, (-295, 5), 10) == SlicePattern(60, 10, 10)
     assert SlicePattern.cut(60, (0, 1), 60) == SlicePattern.cut(30, (0, 7), 60) == SlicePattern(60, 0, 0)
     assert SlicePattern.cut(60, (0, 1), 10) == SlicePattern(60, 0, 10)
@@ -152,7 +152,7 @@ def test_slices_that_tell_the_same_ticks_apart_are_equal():
 
 @st.composite
 def networks(draw):
-    """A tree of motes, and what some of them measured."""
+    """A tree of motes, and readings of some of them."""
     count = draw(st.integers(1, 9))
     parent = {site: draw(st.integers(0, site - 1)) for site in range(1, count + 1)}
     contributing = draw(st.sets(st.sampled_from(sorted(parent)), min_size=1))
@@ -179,7 +179,7 @@ def programs_for(sites, contributing, room):
 
 
 def risen(tree, contributing, readings, room, rng):
-    """What reaches the root when every mote hands over what it has, children before parents, in any of their orders."""
+    """The partials at the root when every mote sends, children before parents, in any such order."""
     programs = dict(programs_for(tree.parent, contributing, room))
     memories = {site: TableMemory() for site in programs}
     for site, program in programs.items():
@@ -203,7 +203,7 @@ def risen(tree, contributing, readings, room, rng):
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("asked", ASKED)
 @given(networks(), st.integers(1, 30), st.randoms(use_true_random=False))
-def test_any_tree_finishes_to_what_the_base_would_have_found(asked, network, room, rng):
+def test_partials_of_any_tree_finish_to_aggregate(asked, network, room, rng):
     tree, contributing, readings = network
     kind = STATE.get(asked, asked)
     place, aggregate = KINDS.index(kind), create_aggregate(asked, "integer")
@@ -223,7 +223,7 @@ def test_any_tree_finishes_to_what_the_base_would_have_found(asked, network, roo
 
 @pytest.mark.promise("placement")
 @given(networks(), st.integers(1, 5), st.randoms(use_true_random=False))
-def test_every_reading_is_in_one_partial_and_its_contributor_is_named(network, room, rng):
+def test_every_reading_is_in_one_partial(network, room, rng):
     tree, contributing, readings = network
     came = risen(tree, contributing, readings, room, rng)
     assert sum(partial.readings for partial in came) == len(readings)
@@ -236,8 +236,8 @@ def test_every_reading_is_in_one_partial_and_its_contributor_is_named(network, r
 
 @pytest.mark.promise("placement")
 @given(networks(), st.randoms(use_true_random=False))
-def test_how_it_was_handed_over_does_not_show(network, rng):
-    """One group at a time or all at once, on this tree or with every mote beside the base station."""
+def test_result_is_independent_of_transfer(network, rng):
+    """One group at a time or all at once, on this tree or with every mote next to the base station."""
     tree, contributing, readings = network
     flat = RoutingTree((0,), dict.fromkeys(tree.parent, 0))
     wholes = [
@@ -247,7 +247,7 @@ def test_how_it_was_handed_over_does_not_show(network, rng):
     assert wholes[0] == wholes[1] == wholes[2]
 
 
-def test_above_128_sites_a_partial_has_a_count():
+def test_partial_above_128_sites_counts_contributors():
     few, many = (
         PartialShape(1, tuple(range(n)), 0, ("SUM",), SlicePattern(10, 0, 0)) for n in (MAX_SLOTS, MAX_SLOTS + 1)
     )
@@ -257,7 +257,7 @@ def test_above_128_sites_a_partial_has_a_count():
     assert merged([a, b], ("SUM",), few.has_bitmap) == [Partial(1, 1, 2, (), ((2, 11),))]
 
 
-def test_memory_is_known_beforehand():
+def test_table_memory_is_known_beforehand():
     [(_, program)] = programs_for([3], (3, 4), 5)
     [table] = program.tables
     bits = sum(field.bits for kind in KINDS for field in create_aggregate(kind, "integer").layout())

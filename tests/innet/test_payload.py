@@ -1,4 +1,4 @@
-"""Partials, orders and link reports survive the air; many frames are decoded as one by one; nonsense is refused."""
+"""Partials, assignments and link reports survive encoding; malformed payloads are refused."""
 
 import struct
 from itertools import pairwise
@@ -38,7 +38,7 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 
 
 def number(field):
-    """Any value of a field that a state can have, or nearly so."""
+    """A value of a field, or nearly one."""
     if field.name in UNSIGNED:
         return st.integers(0, 2**field.bits - 1)
     return st.integers(-(2 ** (field.bits - 1)), 2 ** (field.bits - 1) - 1)
@@ -65,8 +65,8 @@ def order(partial):
 
 @pytest.mark.promise("frames")
 @given(told())
-def test_partials_survive(case):
-    """In as few frames as they take: no two neighbours would have fitted into one."""
+def test_partials_survive_encoding_in_fewest_frames(case):
+    """No two neighbouring frames would fit into one."""
     shape, partials = case
     payloads = encode_partials(shape, partials)
     found = [decode_partials(payload, shape, 3) for payload in payloads]
@@ -81,7 +81,7 @@ def test_partials_survive(case):
 
 
 def of_columns(found):
-    """The partials that columns say, one by one."""
+    """The partials of columns, one by one."""
     for at in range(len(found.slice)):
         bits = [int(bit) for bit in found.contributors[at]]
         who = sum(bit << slot for slot, bit in enumerate(bits)) if found.shape.has_bitmap else bits[0]
@@ -97,7 +97,7 @@ def of_columns(found):
 
 @pytest.mark.promise("frames")
 @given(told(), st.data())
-def test_partials_of_many_frames_are_decoded_as_one_by_one(case, data):
+def test_many_frames_decode_as_one_by_one(case, data):
     """Some of the frames are damaged."""
     shape, partials = case
     payloads = encode_partials(shape, partials)
@@ -121,7 +121,7 @@ SHAPE = PartialShape(4, (3, 4), 0, ("SUM", "VARIANCE", "MIN"), SlicePattern(10, 
 
 
 @pytest.mark.promise("frames")
-def test_columns_become_the_states_of_the_base_station_s_aggregates():
+def test_decoded_columns_become_aggregate_states():
     large = (2**31 - 1) ** 2 * 3
     rows = [((2, -7), (3, 9, large), (1, -5)), ((0, 0), (0, 0, 0), (0, 0))]
     partials = [Partial(7, 1, 2, (), row) for row in rows]
@@ -141,7 +141,7 @@ def test_columns_become_the_states_of_the_base_station_s_aggregates():
         (encode_partials(SHAPE, [Partial(7, 1, 2)])[0] + b"\0", "size"),
     ],
 )
-def test_partials_of_nonsense_are_told(payload, code):
+def test_malformed_partial_is_reported(payload, code):
     good = Frame(FrameKind.PARTIAL, 3, 1, 1, encode_partials(SHAPE, [Partial(7, 1, 2)])[0])
     [found], errors = receive_partials([Frame(FrameKind.PARTIAL, 9, 1, 0, payload), good], {4: SHAPE})
     assert [(error.mote, error.code) for error in errors] == [(9, code)]
@@ -151,7 +151,7 @@ def test_partials_of_nonsense_are_told(payload, code):
     assert caught.value.code == code
 
 
-def test_what_a_mote_must_know_of_an_agenda_survives():
+def test_radio_schedule_survives_encoding():
     sent = Slot(700, 20, Activity.SEND, 4)
     slots = (Slot(0, 5, Activity.SENSE), Slot(100, 40, Activity.RECEIVE, 9), Slot(650, 3, Activity.COMPUTE), sent)
     agenda = Agenda(1, 1000, {3: SiteAgenda(3, 4, slots)}, first=2, rounds=RoundPattern(10, 9, 5))
@@ -191,7 +191,7 @@ def agenda(*slots, period=1000, rounds=(1, 0, 0, 0)):
         bytes.fromhex("02 02"),
     ],
 )
-def test_orders_that_are_none(content):
+def test_malformed_assignment_is_refused(content):
     found = decode_assignment(Image(1, agenda((1, 10, 5, 4), (1, 15, 5, 6), rounds=(3, 2, 5, 4))), site=7)
     assert (found.radio_schedule.rounds, found.radio_schedule.poll_phase) == (RoundPattern(3, 2, 5), 4)
     with pytest.raises(PayloadError):
@@ -200,8 +200,8 @@ def test_orders_that_are_none(content):
 
 @pytest.mark.promise("frames")
 @given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=13)), max_size=4), st.binary(max_size=3))
-def test_fuzz_orders(sections, tail):
-    """The invariant: orders that a mote can follow, or PayloadError."""
+def test_fuzzed_image_gives_assignment_or_payload_error(sections, tail):
+    """Invariant: an assignment that a mote can follow, or PayloadError."""
     content = b"".join(bytes([kind]) + len(body).to_bytes(2, "little") + body for kind, body in sections) + tail
     if not content:
         return

@@ -1,4 +1,4 @@
-"""Placements: what is chosen, what it is reckoned to cost, and what is true of every one."""
+"""Placements: the chosen alternatives, their predicted cost, and invariants of random ones."""
 
 from dataclasses import replace
 
@@ -30,32 +30,32 @@ def chosen(problem, *choices, delivered=()):
 
 
 def covering_fold(fold, folds):
-    """The first of `folds` that has all states of `fold`."""
+    """Return the first of `folds` that has all states of `fold`."""
     return next(wider for wider in folds if has_all_states(wider, fold))
 
 
-def test_a_mean_is_folded_on_the_way():
+def test_mean_is_folded_in_network():
     placement, runs = chosen(world_of(line(4)), MEAN)
     assert runs == [True]
     [placed] = placement.placed
     assert (placed.sites, placed.merging, placed.number) == ((1, 2, 3, 4), (), 1)
 
 
-def test_readings_that_somebody_wants_anyway_are_not_folded_as_well():
+def test_delivered_readings_are_not_folded():
     placement, runs = chosen(world_of(line(4)), MEAN, delivered=[deliver()])
     assert runs == [False]
     assert [placed.operator for placed in placement.placed] == [deliver()]
 
 
-def test_two_folds_alone_may_not_pay_and_together_do():
-    """Each would have to be added to the readings that the other one needs; the search begins with all of them as well."""
+def test_two_folds_pay_only_together():
+    """Each alone would be added to the readings that the other needs. The search also begins with all folds."""
     high = FoldOption(mean(kind="MAX"), (deliver(),))
     _, runs = chosen(world_of(line(4)), MEAN, high)
     assert runs == [True, True]
 
 
-def test_a_group_for_each_site_saves_only_frames():
-    """As many groups as readings: in each slice of six epochs there is still one message instead of six."""
+def test_group_per_site_saves_frames_only():
+    """As many groups as readings: a slice of six epochs takes one message instead of six."""
     long = FoldOption(mean(BY_SITE), (deliver(),))
     short = FoldOption(mean(BY_SITE, slices=SlicePattern.cut(10, (0,), 10)), (deliver(),))
     assert chosen(world_of(line(6)), long)[1] == [True]
@@ -64,8 +64,8 @@ def test_a_group_for_each_site_saves_only_frames():
 
 
 @pytest.mark.promise("lifetime")
-def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
-    """Three epochs could wait for each other, but for how long what is collected takes to get here; partials are faster."""
+def test_alternative_is_weighed_with_its_own_rounds():
+    """Three epochs could share a round if collected readings did not take too long to arrive; partials are faster."""
     network = replace(world_of(line(12)), round=longest_round(10, 1_000, 20_150))
 
     def rounds(placement):
@@ -82,30 +82,30 @@ def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
 
 
 @pytest.mark.promise("lifetime")
-def test_what_no_agenda_has_time_for_is_not_chosen():
+def test_alternative_without_agenda_is_not_chosen():
     network = world_of(line(12))
-    wanted = [deliver()]  # somebody wants the readings anyway, so a fold saves nothing
+    wanted = [deliver()]  # another query has the readings delivered, so a fold saves nothing
     never_folded = place(wanted, [MEAN], network)[1]
     assert [each.runs for each in never_folded] == [False]
     late = place(wanted, [MEAN], network, find_round=lambda found: (found.folds and network.round) or None)[1]
     assert [each.runs for each in late] == [True]
 
 
-def test_the_reason_is_a_sentence_with_both_figures():
+def test_decision_reason_has_both_figures():
     [weighed] = place((), [MEAN], world_of(line(4)))[1]
     assert weighed.reason.startswith("folded in the network: all motes use ")
     assert weighed.joules[0] < weighed.joules[1] and weighed.messages[0] < weighed.messages[1]
     assert weighed.reason.count(" J and ") == 2
 
 
-def test_folds_of_the_same_tuples_are_one():
+def test_folds_of_same_tuples_merge():
     both = merge_folds([mean(), mean(kind="MAX"), mean(kind="VARIANCE"), mean(BY_SITE), mean(kind="COUNT")])
     assert [fold.states for fold in both] == [(("VARIANCE", TEMP), ("MAX", TEMP)), (("SUM", TEMP),)]
     assert covering_fold(mean(), both) is both[0]
     assert covering_fold(mean(BY_SITE), both) is both[1]
 
 
-def test_a_fold_that_stays_keeps_its_number():
+def test_running_fold_keeps_its_number():
     problem = world_of(line(3))
     first, _ = place((), [MEAN], problem)
     grouped = FoldOption(mean(BY_SITE), (deliver(),))
@@ -113,11 +113,11 @@ def test_a_fold_that_stays_keeps_its_number():
     assert second.folds[:1] == first.folds
     assert {placed.operator: placed.number for placed in second.folds} == {mean(BY_SITE): 2, mean(): 1}
     third, _ = place((), [FoldOption(mean(kind="COUNT"), (deliver(),))], problem, second.folds, 2)
-    assert third.folds == second.folds  # which keep the count of what they sum
+    assert third.folds == second.folds  # their sums contain the count
 
 
-def test_a_fold_that_lacks_something_stays_as_it_is_beside_another():
-    """Motes let go of what a table holds that becomes another: whom it feeds would miss readings."""
+def test_running_fold_without_state_gets_sibling():
+    """Motes drop a table that changes, and its query would lose readings."""
     problem = world_of(line(3))
     first, _ = place((), [MEAN], problem)
     wider = FoldOption(mean(kind="VARIANCE"), (deliver(),))
@@ -126,7 +126,7 @@ def test_a_fold_that_lacks_something_stays_as_it_is_beside_another():
     assert has_all_states(wider.fold, mean()) and not has_all_states(mean(), wider.fold)
 
 
-def test_conditions_about_the_site_choose_sites():
+def test_condition_on_site_selects_sites():
     here = MoteSelect(WARM, make_instruction("LE", SiteNumber(), MoteConstant(2)))
     assert select_sites(deliver(here), (1, 2, 3)) == (1, 2)
     assert [is_about_site(term) for term in conditions(deliver(here))] == [True, False]
@@ -134,14 +134,14 @@ def test_conditions_about_the_site_choose_sites():
     assert select_sites(deliver(never), (1, 2, 3)) == ()
 
 
-def test_whoever_passes_partials_on_merges_them():
+def test_forwarding_mote_merges_partials():
     fold = replace(mean(), child=MoteSelect(ACQUIRE, make_instruction("EQ", SiteNumber(), MoteConstant(3))))
     placement = build_placement((), [FoldOption(fold, ())], [0], world_of(line(4)))
     [placed] = placement.placed
     assert (placed.sites, placed.merging) == ((3,), (1, 2))
 
 
-def test_sites_without_a_way_are_told():
+def test_sites_without_route_are_reported():
     problem = world_of({**line(2), (7, 8): 1.0, (8, 7): 1.0})
     placement, _ = place([deliver()], [], problem)
     assert placement.unreached == (7, 8)
@@ -163,7 +163,7 @@ def test_sites_without_a_way_are_told():
         (make_instruction("OR", make_instruction("GT", TEMP, VOLT), TRUE), 1.0),
     ],
 )
-def test_what_is_taken_for_the_share_that_passes(term, share):
+def test_default_selectivity_of_condition(term, share):
     assert estimate_condition(term) == pytest.approx(share)
 
 
@@ -176,7 +176,7 @@ def test_groups_are_bounded_by_readings():
 # --- costs by hand ---------------------------------------------------------------------------------------------------
 
 
-def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote():
+def test_messages_of_collecting_and_folding():
     problem = world_of(line(3), epochs=6)
     collected = build_placement([deliver()], [MEAN], (), problem)
     folded = build_placement((), [MEAN], (0,), problem)
@@ -192,8 +192,8 @@ def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote()
     assert predict_energy(folded, problem).total.attempts == pytest.approx(3)
 
 
-def test_the_readings_of_a_long_round_take_several_frames():
-    """20 epochs; of values as wide as can be, 17 go into a frame."""
+def test_readings_of_long_round_take_several_frames():
+    """20 epochs; 17 of the widest values fit into a frame."""
     problem = world_of(line(1), epochs=20)
     placement = build_placement([deliver()], [], (), problem)
     [load] = predict_reading_loads(placement, problem.schedules, problem.sizes, problem.round)[1]
@@ -201,8 +201,8 @@ def test_the_readings_of_a_long_round_take_several_frames():
     assert load.size < load.max_size <= problem.sizes.room
 
 
-def test_a_mote_speaks_when_it_has_something_of_others():
-    """Of three in a line, the last two filter; the first has no readings of its own, and folds end where they pass."""
+def test_forwarder_sends_when_child_does():
+    """Three motes in a line: the last two filter, the first has no readings of its own."""
     problem = world_of(line(3), sites=(2, 3))
     placement = build_placement([deliver(WARM)], [], (), problem, {})
     loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round)
@@ -218,8 +218,8 @@ def test_a_mote_speaks_when_it_has_something_of_others():
 
 @pytest.mark.parametrize("epochs", [1, 3, 4, 16])
 @pytest.mark.parametrize("attributes", [("temp",), ("temp", "volt", "more")])
-def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
-    """The longest wait there can be, and then a round of which everything is wanted and as wide as can be."""
+def test_slot_has_room_for_delayed_filter_reports(epochs, attributes):
+    """The longest delay, then a round in which every reading is sent with the widest values."""
     problem = world_of(line(1), epochs, attributes=attributes)
     placement = build_placement([deliver(WARM, *attributes)], [], (), problem, {})
     [load] = predict_reading_loads(placement, problem.schedules, problem.sizes, problem.round)[1]
@@ -237,12 +237,12 @@ def hops(placement, problem):
     return sorted((t.sender, t.receiver, t.frames, t.forwarded) for t in loads.traffic(placement.tree))
 
 
-def test_a_condition_saves_messages_down_to_the_reports():
+def test_filter_saves_messages_down_to_reports():
     problem = world_of(line(3))
     everything = predict_energy(build_placement([deliver()], [], (), problem), problem)
     some = predict_energy(build_placement([deliver(WARM)], [], (), problem), problem)
     share = DEFAULT_SELECTIVITY["GT"]
-    waits = sum((1 - share) ** epoch for epoch in range(10))  # the tenth report is sent whatever is in it
+    waits = sum((1 - share) ** epoch for epoch in range(10))  # the tenth report is always sent
     assert some.total.attempts == pytest.approx(everything.total.attempts / waits)
 
 
@@ -270,7 +270,7 @@ def worlds(draw):
 
 @pytest.mark.promise("cheapest-placement")
 @given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4), st.booleans())
-def test_every_operator_gets_its_tuples_and_nobody_loses_any(problem, choices, collected):
+def test_placement_serves_every_operator(problem, choices, collected):
     delivered = [deliver()] if collected else []
     placement, weighed = place(delivered, choices, problem)
     tree = problem.network.tree
@@ -280,7 +280,7 @@ def test_every_operator_gets_its_tuples_and_nobody_loses_any(problem, choices, c
         if choice.fold in running:
             held = placed[covering_fold(choice.fold, [p.operator for p in placement.folds])]
             assert set(held.sites) == set(select_sites(choice.fold, problem.sites["field"]))
-            for site in held.sites:  # whoever partials pass through keeps a table for them
+            for site in held.sites:  # every mote on the route of partials has a table
                 assert set(tree.path(site)[:-1]) <= {*held.sites, *held.merging}
             assert held.room >= 1 and not set(held.sites) & set(held.merging)
         else:
@@ -293,7 +293,7 @@ def test_every_operator_gets_its_tuples_and_nobody_loses_any(problem, choices, c
 
 @pytest.mark.promise("cheapest-placement")
 @given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4))
-def test_it_is_never_dearer_than_all_or_nothing(problem, choices):
+def test_placement_costs_at_most_all_or_nothing(problem, choices):
     placement, _ = place((), choices, problem)
 
     def joules(arrangement):
@@ -306,8 +306,8 @@ def test_it_is_never_dearer_than_all_or_nothing(problem, choices):
 
 @pytest.mark.promise("sampled-once")
 @given(worlds(), st.sampled_from(CHOICES))
-def test_a_slice_costs_at_most_one_message_for_each_mote(problem, choice):
-    """Where a partial fits into a frame: the measure of the whole idea."""
+def test_slice_costs_at_most_one_message_per_mote(problem, choice):
+    """If a partial fits into a frame: the purpose of folding."""
     problem = replace(problem, round=Round(6, 10))
     placement = build_placement((), [choice], (0,), problem)
     for loads in predict_partial_loads(placement, problem.sizes, problem.round).values():
@@ -321,25 +321,25 @@ def test_a_slice_costs_at_most_one_message_for_each_mote(problem, choice):
     [
         ((), ACQUIRE, 1, 1),
         ((), WARM, 2, 2),
-        ((), WARM, 1, 24),  # what has no room may be in a slice as often as there are readings
+        ((), WARM, 1, 24),  # without room, each reading may be a partial of its own
         ((BY_SITE,), ACQUIRE, 4, 4),
         ((BY_SITE,), ACQUIRE, 3, 24),
         ((BY_VOLT,), ACQUIRE, 24, 24),
         ((BY_SITE, BY_VOLT), WARM, 100, 25),
     ],
 )
-def test_how_many_partials_there_can_be(keys, child, room, most):
-    """Of four sites, six ticks in a slice."""
+def test_bound_on_partials_of_slice(keys, child, room, most):
+    """Four sites, six ticks in a slice."""
     placed = PlacedOperator(mean(*keys, child=child), (1, 2, 3, 4), 1, (), room)
     assert bound_partials(placed, 4, 1) == most
 
 
 @pytest.mark.parametrize(("both", "enough"), [(1.0, 20), (0.5, 54.7), (0.01, 160), (0.0, 160)])
-def test_attempts_enough_but_for_one_round_in_a_hundred(both, enough):
+def test_attempts_suffice_in_99_of_100_rounds(both, enough):
     assert enough_attempts(20, both, 8) == pytest.approx(enough, abs=0.1)
 
 
-def test_placed_shapes_are_what_frames_need():
+def test_placement_has_shape_of_each_fold():
     tree = RoutingTree((0,), {1: 0})
     placed = PlacedOperator(mean(BY_SITE), (1,), 5)
     assert (placed.shape.aggregation, placed.shape.keys, placed.shape.kinds) == (5, 1, ("SUM",))

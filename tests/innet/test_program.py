@@ -1,4 +1,4 @@
-"""Programs are checked before they run, and generated files are up to date."""
+"""Programs are verified before they run, and generated files are up to date."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ LOAD, OUT, HALT = (BY_NAME[name].number for name in ("LOAD", "OUT", "HALT"))
 
 
 def code(*words):
-    """`code("LOAD 0", "SEND")`: a program from text, without the HALT at its end."""
+    """Assemble a program from text, without the HALT at its end: `code("LOAD 0", "SEND")`."""
     return b"".join(assemble(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
 
 
@@ -35,7 +35,7 @@ def test_generated_files_are_up_to_date(path):
     assert (ROOT / path).read_text() == opcodes.generate_files()[path]
 
 
-def test_the_table_has_each_number_and_name_once():
+def test_opcode_numbers_and_names_are_unique():
     assert len({opcode.number for opcode in OPCODES}) == len({opcode.name for opcode in OPCODES}) == len(OPCODES)
 
 
@@ -82,18 +82,18 @@ def test_the_table_has_each_number_and_name_once():
         ),
     ],
 )
-def test_programs_that_break_a_rule(text, said):
+def test_invalid_program_is_refused(text, said):
     with pytest.raises(ProgramError, match=said):
         verify(text, channels=2)
 
 
-def test_a_program_moves_values_and_nulls():
+def test_program_moves_values_and_nulls():
     program = MoteProgram(3, 0, 1, 3, code("LOAD 2", "OUT 0", "LOAD 0", "OUT 2", "SEND", "HALT"))
     assert run(program, TickSample(0, (7, 8, None)), TableMemory()).reading == (None, None, 7)
     assert run(program, TickSample(0, (7, 8, 9)), TableMemory()).reading == (9, None, 7)
 
 
-def test_disassembly():
+def test_disassembly_of_program():
     text = DECLARED + code("LOAD 0", "SKIP 4", "LOAD 0", "OUT 0", "SEND", "HALT")
     lines = MoteProgram(3, 0, 1, 1, text).disassemble().splitlines()
     assert [line.split(None, 2)[2] for line in lines] == [
@@ -102,7 +102,7 @@ def test_disassembly():
     assert lines[3].startswith("24  0100    LOAD")
 
 
-def test_what_a_program_says_of_itself():
+def test_program_knows_peers_and_whether_it_sends():
     program = MoteProgram(3, 0, 1, 1, DECLARED + code("LOAD 0", "OUT 0", "SEND", "HALT"))
     assert program.tables == (PartialTable(4, 2, 1, 1, 3, SlicePattern(60, 0, 0), ("SUM", "MIN")),)
     assert program.tables[0].shape.slots == (0, 1)
@@ -114,8 +114,8 @@ def test_what_a_program_says_of_itself():
 
 @pytest.mark.promise("reconciled")
 @given(st.binary(max_size=80))
-def test_fuzz_programs_from_the_air(payload):
-    """The invariant: a program that runs to its end and is encoded to the very same bytes, or PayloadError."""
+def test_fuzzed_code_gives_program_or_payload_error(payload):
+    """Invariant: a program that runs to its end and encodes to the same bytes, or PayloadError."""
     try:
         program = decode_program(payload, 3)
     except PayloadError:
@@ -135,7 +135,7 @@ PIECES = [
 
 @pytest.mark.promise("reconciled")
 @given(st.lists(st.sampled_from(PIECES), max_size=16), st.booleans())
-def test_a_program_that_passes_the_check_runs(parts, declared):
+def test_verified_program_runs(parts, declared):
     text = (DECLARED if declared else b"") + b"".join(parts) + bytes([HALT])
     try:
         program = MoteProgram(3, 0, 1, 2, text)

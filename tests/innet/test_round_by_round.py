@@ -1,6 +1,6 @@
-"""Placement, agenda and programs together, round by round: whatever is measured, what has to go out fits into its slot.
+"""Placement, agenda and programs together: whatever motes sample, all due frames fit into their slots.
 
-No radio and no clock: motes run their programs at the ticks of a round, then hand over in the order of the agenda.
+No radio and no clock: motes run their programs at the ticks of a round, then send in the order of the agenda.
 """
 
 import pytest
@@ -37,7 +37,7 @@ FOLDS = [
 
 
 class Motes:
-    """What all motes hold while rounds go by; `spent` is how much of its slot each has used."""
+    """The state of all motes from round to round; `spent` is the used part of each slot."""
 
     def __init__(self, problem, placement):
         self.problem, self.tree = problem, placement.tree
@@ -59,7 +59,7 @@ class Motes:
                     self.rows[site].append(outcome.reading)
 
     def hand_over(self, site, next_tick):
-        """What a mote sends in its slot, as payloads; what it passes on goes as it is."""
+        """Return the payloads that a mote sends in its slot; it forwards readings unchanged."""
         sampling = (
             next((s for s in self.problem.schedules[site].samplings), None) if site in self.problem.schedules else None
         )
@@ -94,7 +94,7 @@ def networks(draw):
 
 @pytest.mark.promise("sampled-once")
 @given(networks(), st.lists(st.sampled_from(FOLDS), max_size=3), st.booleans(), st.data())
-def test_what_has_to_go_out_fits_into_its_slot(problem, folds, collected, data):
+def test_all_due_frames_fit_into_slots(problem, folds, collected, data):
     delivered = [deliver(WARM, "temp", "volt")] if collected else []
     placement = build_placement(delivered, [FoldOption(fold, ()) for fold in folds], range(len(folds)), problem)
     agenda = schedule_placement(placement, problem)
@@ -109,7 +109,7 @@ def test_what_has_to_go_out_fits_into_its_slot(problem, folds, collected, data):
         for own in order:
             payloads = motes.hand_over(own.site, end)
             spent = sum(attempt_ms(HARDWARE, HEADER_SIZE + len(payload)) for payload in payloads)
-            spare = attempt_ms(HARDWARE, problem.sizes.room)  # for what motes report of themselves
+            spare = attempt_ms(HARDWARE, problem.sizes.room)  # for reports of the motes
             assert spent <= own.of(Activity.SEND)[0].length_ms - spare + 1
     reached = set(motes.memories)
     for number, shape in motes.shapes.items():
@@ -117,12 +117,12 @@ def test_what_has_to_go_out_fits_into_its_slot(problem, folds, collected, data):
         slices = [shape.slices.number(tick) for tick in range(0, end, 10)]
         over = sum(1 for slice in slices if shape.slices.is_in_windows(slice) and shape.slices.end(slice) <= end)
         held = sum(partial.readings for partial in came)
-        assert held >= over * len(reached & set(shape.slots))  # those of slices that are not over may have gone early
+        assert held >= over * len(reached & set(shape.slots))  # partials of open slices may have gone early
 
 
 @pytest.mark.promise("sampled-once")
 @pytest.mark.parametrize("epochs", [1, 4])
-def test_a_mean_costs_one_frame_for_each_mote_and_slice(epochs):
+def test_mean_costs_one_frame_per_mote_and_slice(epochs):
     ratios = {pair: 1.0 for n in range(5) for pair in ((n, n + 1), (n + 1, n))}
     problem = world_of(ratios, epochs)
     placement = build_placement((), [FoldOption(mean(slices=SlicePattern.cut(40, (0,), 10)), ())], (0,), problem)

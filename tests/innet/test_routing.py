@@ -1,4 +1,4 @@
-"""Link reports make a topology, a topology makes a tree; a tree is one or is refused."""
+"""Link reports give a topology, and a topology gives a tree."""
 
 import tarfile
 from itertools import pairwise
@@ -21,7 +21,7 @@ from innet.routing.tree import RoutingTree
 
 
 def topology(*links):
-    """From (a, b, quality of both directions)."""
+    """Build a topology from (a, b, quality of both directions)."""
     heard = {}
     for a, b, quality in links:
         heard.setdefault(a, []).append(NeighbourLink(b, quality))
@@ -40,14 +40,14 @@ def test_ties_go_to_the_lower_number():
     assert tree.parent[9] == 4
 
 
-def test_who_reaches_nobody_is_left_out():
+def test_mote_without_path_is_left_out():
     tree = choose_tree(topology((0, 1, 255), (7, 8, 255), (1, 9, 0)), [0])
     assert tree.parent == {1: 0}
     with pytest.raises(RoutingError, match="7 has no parent"):
         tree.path(7)
 
 
-def test_a_report_replaces_the_earlier_one():
+def test_report_replaces_earlier_one():
     first = topology((0, 1, 255))
     second = first.with_reports([LinksReport(1, (NeighbourLink(2, 9),))])
     assert second.links == {0: {1: 255}, 1: {2: 9}}
@@ -55,7 +55,7 @@ def test_a_report_replaces_the_earlier_one():
     assert second.motes == {0, 1, 2}
 
 
-def test_a_report_that_was_overtaken_says_nothing():
+def test_overtaken_report_is_ignored():
     new, old = LinksReport(1, (NeighbourLink(2, 9),), (1, 7)), LinksReport(1, (NeighbourLink(3, 9),), (1, 6))
     for reports in ([new, old], [old, new]):
         assert Topology().with_reports(reports).links == {1: {2: 9}}
@@ -63,7 +63,7 @@ def test_a_report_that_was_overtaken_says_nothing():
     assert unchanged.with_reports([old]) is unchanged
 
 
-def test_who_is_not_in_a_report_that_has_room_is_not_heard():
+def test_mote_missing_from_short_report_has_no_link():
     full = tuple(NeighbourLink(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
     for heard, cost in ((full, 1.0), (full[1:], float("inf"))):
         assert (
@@ -73,7 +73,7 @@ def test_who_is_not_in_a_report_that_has_room_is_not_heard():
 
 
 @pytest.mark.promise("agenda")
-def test_whom_a_full_report_leaves_out_is_taken_to_be_anybody_within_two_hops():
+def test_full_report_makes_two_hops_audible():
     full = tuple(NeighbourLink(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
     others = [LinksReport(2, (NeighbourLink(10, 90), NeighbourLink(11, 0))), LinksReport(3, (NeighbourLink(2, 90),))]
     named = {h.neighbour for h in full}
@@ -82,7 +82,7 @@ def test_whom_a_full_report_leaves_out_is_taken_to_be_anybody_within_two_hops():
         assert known == {1: audible, 2: {10}, 3: {2}}
 
 
-def test_a_direction_that_nobody_reported_is_as_good_as_the_other():
+def test_unreported_direction_equals_opposite_one():
     one_sided = Topology({1: {2: 51}})
     assert one_sided.cost(1, 2) == one_sided.cost(2, 1) == 25
     assert one_sided.cost(1, 3) == float("inf")
@@ -90,13 +90,13 @@ def test_a_direction_that_nobody_reported_is_as_good_as_the_other():
 
 @pytest.mark.promise("network-heals")
 @pytest.mark.parametrize("parent", [{1: 2, 2: 1}, {1: 1}, {0: 1, 1: 0}, {1: 7}])
-def test_what_is_no_tree(parent):
+def test_loop_in_tree_is_refused(parent):
     with pytest.raises(RoutingError):
         RoutingTree((0,), parent)
 
 
 @pytest.mark.promise("network-heals")
-def test_a_mote_that_two_gateways_hear_is_one_mote():
+def test_mote_heard_by_two_gateways_has_one_parent():
     found = topology((100, 1, 255), (101, 1, 254), (1, 2, 255), (101, 3, 255))
     tree = choose_tree(found, [100, 101])
     assert tree.parent == {1: 100, 2: 1, 3: 101}
@@ -104,7 +104,7 @@ def test_a_mote_that_two_gateways_hear_is_one_mote():
     assert tree.children == {100: (1,), 101: (3,), 1: (2,), 2: (), 3: ()}
 
 
-def test_between_gateways_that_are_as_good_the_lower_number_decides():
+def test_tie_between_gateways_goes_to_lower_number():
     assert choose_tree(topology((7, 1, 200), (3, 1, 200)), [7, 3]).gateway(1) == 3
 
 
@@ -114,7 +114,7 @@ def test_children_come_before_their_parents():
     assert tree.unreached([1, 4, 5, 8]) == (5, 8)
 
 
-def test_a_long_line_is_no_deep_recursion():
+def test_long_line_needs_no_recursion():
     parent = {n: n - 1 for n in range(1, 3_000)}
     tree = RoutingTree((0,), parent)
     assert tree.depth(2_999) == 2_999
@@ -125,22 +125,27 @@ def test_ratios_make_a_topology():
     found = Topology.of_ratios({(1, 0): 0.5, (0, 1): 1.0, (2, 0): 0.9})
     assert found.quality(0, 1) == 255
     assert found.ratio(1, 0) == pytest.approx(0.5, abs=1 / 255)
-    assert found.cost(2, 0) == float("inf")  # who is named in one direction only is deaf in the other
+    assert found.cost(2, 0) == float("inf")  # a direction that is not named delivers nothing
 
 
 # --- anew, after reports and silence ---
 
 
-def test_nothing_goes_through_who_is_silent_where_there_is_another_way():
+def test_path_avoids_silent_mote():
     found = topology((0, 1, 255), (0, 2, 200), (1, 3, 255), (2, 3, 200), (1, 4, 255))
     tree = choose_tree(found, [0])
     assert tree.parent == {1: 0, 2: 0, 3: 1, 4: 1}
     after = update_tree(tree, found, silent={1})
     assert after.parent == {1: 0, 2: 0, 3: 2, 4: 1}
-    assert update_tree(after, found).parent == {1: 0, 2: 0, 3: 1, 4: 1}  # who speaks again is taken back: it pays
+    assert update_tree(after, found).parent == {
+        1: 0,
+        2: 0,
+        3: 1,
+        4: 1,
+    }  # an arrival clears it, and it is the best parent again
 
 
-def test_a_mote_moves_only_where_it_pays():
+def test_mote_changes_parent_only_above_threshold():
     tree = choose_tree(topology((0, 1, 255), (0, 2, 250), (1, 3, 255), (2, 3, 255)), [0])
     assert tree.parent[3] == 1
     slightly_better = topology((0, 1, 240), (0, 2, 255), (1, 3, 255), (2, 3, 255))
@@ -151,7 +156,7 @@ def test_a_mote_moves_only_where_it_pays():
     assert update_tree(tree, slightly_better, switching=0).parent[3] == 2
 
 
-def test_switching_is_less_than_a_transmission():
+def test_threshold_is_below_one_transmission():
     with pytest.raises(ValueError, match="less than 1"):
         update_tree(RoutingTree((0,), {}), Topology(), switching=1)
 
@@ -161,7 +166,7 @@ some = st.sets(st.integers(0, 8), min_size=1, max_size=3)
 
 
 def cheapest(found, roots):
-    """The obvious: relax all links until nothing gets cheaper."""
+    """The oracle: relax all links until no path gets cheaper."""
     cost = dict.fromkeys(roots, 0.0)
     for _ in range(len(found.motes) + 1):
         for a in found.motes - set(roots):
@@ -176,7 +181,7 @@ def price(found, tree, mote):
 
 @pytest.mark.promise("network-heals")
 @given(edges, some)
-def test_trees_are_the_cheapest(links, roots):
+def test_tree_has_cheapest_paths(links, roots):
     found = topology(*links)
     cost = cheapest(found, roots)
     tree = choose_tree(found, roots)
@@ -192,9 +197,10 @@ def test_trees_are_the_cheapest(links, roots):
 
 @pytest.mark.promise("network-heals")
 @given(edges, edges, some, st.sets(st.integers(0, 8), max_size=3), st.floats(0, 0.99))
-def test_what_is_rebuilt_is_a_tree_that_covers_and_is_nearly_the_cheapest(before, after, roots, silent, switching):
-    """Whatever was before: all that can be reached is, silent motes pass on what has no other way only, no hop wastes more
-    than allowed."""
+def test_updated_tree_is_nearly_cheapest(before, after, roots, silent, switching):
+    """From any earlier tree: every reachable mote is in it, silent motes forward only where no other path exists, and no hop
+    wastes more than allowed.
+    """
     silent -= roots
     tree = choose_tree(topology(*before), roots)
     found = topology(*after)
@@ -209,7 +215,7 @@ def test_what_is_rebuilt_is_a_tree_that_covers_and_is_nearly_the_cheapest(before
         assert through <= cost[mote] + switching + 1e-9
         assert price(talking, rebuilt, mote) <= cost[mote] + switching * rebuilt.depth(mote) + 1e-9
         if mote in tree.parent and parent != tree.parent[mote]:
-            was = tree.parent[mote]  # left behind because it is gone, or silent, or because that pays
+            was = tree.parent[mote]  # left because it is gone, silent, or too expensive
             assert was not in cost or cost[was] + talking.cost(mote, was) > cost[mote] + switching - 1e-9
     assert update_tree(rebuilt, found, silent, switching) is rebuilt
 
@@ -221,8 +227,8 @@ good_edges = st.lists(
 
 @pytest.mark.promise("network-heals")
 @given(good_edges, st.lists(st.integers(-1, 1), min_size=300, max_size=300))
-def test_small_changes_move_nobody(links, changes):
-    """Qualities that wander by one step of 255 change no path of these by half a transmission."""
+def test_small_changes_keep_parents(links, changes):
+    """Qualities that change by one step of 255 change no path of these by half a transmission."""
     links = list({frozenset(link[:2]): link for link in links}.values())
     tree = choose_tree(topology(*links), [0])
     wandered = topology(*((a, b, quality + changes[n]) for n, (a, b, quality) in enumerate(links)))
@@ -233,7 +239,7 @@ def test_small_changes_move_nobody(links, changes):
 
 
 def measured(folder):
-    """Delivery ratios of the Intel lab. Its base, 0, was never heard sending: links to it are taken both ways."""
+    """Delivery ratios of the Intel lab. Its base, 0, has no measured transmissions; its links count in both directions."""
     with tarfile.open(folder / "intel_topology.tar.gz") as archive:
         lines = archive.extractfile("connectivity.txt").read().decode().splitlines()
     ratios = {}
@@ -247,7 +253,7 @@ def measured(folder):
 
 
 @pytest.mark.promise("network-heals")
-def test_the_measured_office_has_a_tree_and_one_mote_without(shared_data):
+def test_measured_office_has_tree(shared_data):
     found = Topology.of_ratios(measured(shared_data))
     tree = choose_tree(found, [0])
     cost = cheapest(found, [0])
@@ -270,20 +276,20 @@ reports = st.builds(
 
 
 @given(reports)
-def test_reports_survive_the_air(report):
+def test_links_report_survives_encoding(report):
     decoded = decode_links(encode_links(report), 3)
     assert set(decoded.links) == set(report.links)
 
 
-def test_the_best_neighbours_are_reported():
+def test_best_neighbours_are_reported():
     many = LinksReport(3, tuple(NeighbourLink(n, n) for n in range(100, 200)))
     decoded = decode_links(encode_links(many), 3)
     assert [h.neighbour for h in decoded.links] == list(range(199, 199 - MAX_NEIGHBOURS, -1))
 
 
 @given(st.binary(max_size=86))
-def test_fuzz_reports(payload):
-    """The invariant: a report of distinct others, or PayloadError."""
+def test_fuzzed_links_give_report_or_payload_error(payload):
+    """Invariant: a report of distinct other motes, or PayloadError."""
     try:
         report = decode_links(payload, 3)
     except PayloadError:
@@ -293,7 +299,7 @@ def test_fuzz_reports(payload):
     assert len(set(names)) == len(names)
 
 
-def test_doors():
+def test_uplink_and_downlink():
     program = MoteProgram(3, 0, 1, 0, b"\x00")
     tree = RoutingTree((0,), {3: 9, 9: 0})
     sampling = Sampling(0, "", EpochGrid(0, 10), ())

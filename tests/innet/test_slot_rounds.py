@@ -1,4 +1,4 @@
-"""In which rounds motes have slots: those in which something is due, and turns; held against looking at each round."""
+"""Rounds with slots: those with due data, and polls; against an inspection of each round."""
 
 from itertools import pairwise
 from math import gcd
@@ -37,7 +37,7 @@ def slices(draw):
 
 @pytest.mark.promise("agenda")
 @given(st.lists(slices(), min_size=1, max_size=3), st.integers(1, 4))
-def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_ones(found, epochs):
+def test_slot_rounds_are_those_in_which_slices_end(found, epochs):
     round = Round(epochs, INTERVAL)
     rounds = due(*(fold(each) for each in found), round=round)
     over = sorted({
@@ -60,18 +60,18 @@ def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_on
     ],
     ids=["readings are delivered", "a table may be too small"],
 )
-def test_what_may_be_due_at_any_time_has_slots_in_each_round(placed):
+def test_data_due_any_time_has_slots_every_round(placed):
     assert due(fold(HUNDRED)) == due(fold(HUNDRED, BY_SITE, room=4)) == RoundPattern(10, 9, 5)
     assert due(fold(SlicePattern.cut(100, (20, 60), INTERVAL, gap=True))) == RoundPattern(
         10, 5, 5
-    )  # and not where the void is over
+    )  # and not where the gap ends
     assert due(*placed) == RoundPattern(1, 0, 5)
     assert due(*placed, round=Round(16, 10)) == due(round=Round(16, 10)) == RoundPattern(1, 0, 1)
 
 
 @pytest.mark.promise("agenda")
 @given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 6), st.integers(0, 20))
-def test_shares_are_those_that_are_counted(every, phase, asks, hops):
+def test_round_shares_equal_counted_rounds(every, phase, asks, hops):
     rounds = RoundPattern(every, phase % every, asks)
     turn = rounds.poll_phase(hops)
     due = [number % every == rounds.phase for number in range(every * 60)]

@@ -1,4 +1,4 @@
-"""Bundles of states, against the states themselves put together one by one."""
+"""Bundles of states against the states themselves, merged one by one."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ VALUES = (
 
 
 def states(values):
-    """Of groups with one value each, which have their counts in common."""
+    """States of groups with one value each, which share their counts."""
     memo, counts = IdentityMemo(), np.ones(len(values), np.int64)
     return [made.aggregate_rows(counts, None, np.array(values), None, None, memo) for made in MADE]
 
@@ -32,7 +32,7 @@ def answers(of):
 
 @pytest.mark.promise("exact-aggregates")
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
-def test_bundles_are_put_together_as_their_states_are(rows):
+def test_combined_bundles_equal_combined_states(rows):
     parts = [states(values) for values in rows]
     bundles = [bundle_states(MADE, part) for part in parts]
     whole, found = parts[0], bundles[0]
@@ -44,12 +44,12 @@ def test_bundles_are_put_together_as_their_states_are(rows):
     assert answers(bundles[0].states()) == answers(parts[0])
 
 
-def test_what_states_share_is_there_once():
+def test_bundle_has_shared_arrays_once():
     found = bundle_states(MADE, states([1.5, 2.25]))
-    assert len(found.arrays) == 6  # count, what was seen, least, greatest, one word of each of two sums
+    assert len(found.arrays) == 6  # count, seen, min, max, one limb of each of two sums
     assert len({id(array) for array in found.arrays}) == len(found.arrays)
 
 
-def test_digits_without_room_for_their_sum_do_not_fit():
+def test_bundles_beyond_headroom_cannot_merge():
     half = replace(bundle_states(MADE, states([1.5])), bound=HEADROOM // 2)
     assert can_merge([half] * 2) and not can_merge([half] * 3)

@@ -1,4 +1,4 @@
-"""Statistics: what is counted in readings is what counting one by one gives; what is guessed is what dice would give."""
+"""Statistics: counts equal counting one by one, and guesses agree with random readings."""
 
 from random import Random
 
@@ -34,7 +34,7 @@ def applied(parts):
 
 
 def one_by_one(expression, site, reading):
-    """The value of one reading, by the meaning of the instructions."""
+    """The value for one reading, by scalar evaluation."""
     if isinstance(expression, Instruction):
         values = [one_by_one(part, site, reading) for part in expression.parts]
         return (choose_value if expression.name == "PICK" else UNARY.get(expression.name) or BINARY[expression.name])(
@@ -46,7 +46,7 @@ def one_by_one(expression, site, reading):
 
 
 def counted(readings):
-    """Of {(site, tick): {Measured: value}}."""
+    """Statistics of {(site, tick): {sensor: value}}."""
     site, tick = (np.array(part, np.int64) for part in zip(*readings, strict=True))
     lanes = {
         place: ValueColumn.of(
@@ -67,7 +67,7 @@ def recordings(draw):
 
 
 @given(st.recursive(LEAVES, applied, max_leaves=8), st.integers(1, 9), SOME, SOME)
-def test_a_lane_has_what_each_reading_gives(expression, site, temp, volt):
+def test_column_equals_value_of_each_reading(expression, site, temp, volt):
     readings = {(site, 0): {TEMP: temp, VOLT: volt}, (site + 1, 0): {TEMP: volt, VOLT: temp}}
     known = counted(readings)
     lane = evaluate_columns(expression, known.site, known.measured)
@@ -77,7 +77,7 @@ def test_a_lane_has_what_each_reading_gives(expression, site, temp, volt):
 
 @pytest.mark.promise("predicted-energy")
 @given(recordings(), st.sampled_from([[WARM], [WARM, COLD], [ACQUIRE]]), st.sampled_from([10, 20]))
-def test_wanted_is_the_share_that_some_operator_takes(readings, children, every):
+def test_wanted_share_counts_readings_of_any_operator(readings, children, every):
     for site in {site for site, _ in readings}:
         due = [reading for (at, tick), reading in readings.items() if at == site and tick % every == 0]
         operators = [deliver(child) for child in children]
@@ -95,7 +95,7 @@ def test_wanted_is_the_share_that_some_operator_takes(readings, children, every)
 @given(
     recordings(), st.sampled_from([(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)]), st.sampled_from([ACQUIRE, WARM])
 )
-def test_contents_are_the_groups_of_each_slice(readings, keys, child):
+def test_contents_count_groups_of_each_slice(readings, keys, child):
     fold = mean(*keys, child=child, slices=SlicePattern.cut(40, (0,), 10))
     some = {site for site, _ in readings if site != 2}
     groups, filtered = {}, {}
@@ -119,7 +119,7 @@ def test_contents_are_the_groups_of_each_slice(readings, keys, child):
 @pytest.mark.parametrize("keys", [(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)])
 @pytest.mark.parametrize("child", [ACQUIRE, WARM])
 @pytest.mark.parametrize("sites", [1, 5])
-def test_a_guess_is_what_dice_would_give(keys, child, sites):
+def test_guess_agrees_with_random_readings(keys, child, sites):
     fold, chance = mean(*keys, child=child, slices=SlicePattern.cut(20, (0,), 10)), Random(7)
     share = DEFAULT_SELECTIVITY["GT"] if child is WARM else 1.0
     whole = bare = 0

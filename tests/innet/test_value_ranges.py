@@ -1,4 +1,4 @@
-"""Ranges hold: no value of an expression lies outside the interval that was found for it."""
+"""Value ranges: no value of an expression lies outside its inferred range."""
 
 from itertools import product
 
@@ -45,8 +45,8 @@ def value_of(expression, known):
 
 
 @given(EXPRESSION, ENDS, ENDS)
-def test_every_value_is_within(expression, a, b):
-    """Over all values of both sensors, nulls among them."""
+def test_every_value_lies_in_inferred_range(expression, a, b):
+    """Over all values of both sensors, nulls included."""
     found = infer_range(expression, {A: a, B: b})
     for x, y in product([None, *range(a.low, a.high + 1)], [None, *range(b.low, b.high + 1)]):
         value = value_of(expression, {A: x, B: y})
@@ -74,17 +74,17 @@ def test_every_value_is_within(expression, a, b):
         (SiteNumber(), SITES),
     ],
 )
-def test_intervals(expression, interval):
-    """Of a from -3 to 5 and b from -4 to 4."""
+def test_inferred_range_of_expression(expression, interval):
+    """Ranges for a from -3 to 5 and b from -4 to 4."""
     assert infer_range(expression, {A: Interval(-3, 5), B: Interval(-4, 4)}) == interval
 
 
-def test_what_is_not_known_of_a_sensor_is_a_whole_register():
+def test_unknown_sensor_has_register_range():
     assert infer_range(A, {}) == REGISTER
     with pytest.raises(ValueRangeError, match=r"^NEG\(f\.a\) can be -2147483647 to 2147483648$"):
         infer_range(make_instruction("NEG", A), {})
 
 
-def test_a_part_that_does_not_fit_is_told_though_the_whole_would():
+def test_part_beyond_register_is_refused():
     with pytest.raises(ValueRangeError, match=r"f\.a \+ f\.b can be -4294967296 to 4294967294"):
         infer_range(make_instruction("MOD", make_instruction("ADD", A, B), MoteConstant(7)), {})
