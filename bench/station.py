@@ -59,7 +59,7 @@ class CountedWire:
 
 
 def written_bytes():
-    """What this process has handed to disks so far."""
+    """The bytes that this process has handed to disks so far."""
     text = Path("/proc/self/io").read_text()
     return int(next(line.split()[1] for line in text.splitlines() if line.startswith("write_bytes")))
 
@@ -86,7 +86,7 @@ def _measure(count, folder):
         begin = time.perf_counter()
         durable.submit(QUERIES[number % 3].format(bound=20 + number % 40 / 10, width=59 + 60 * (number % 7)), now)
         submitting += time.perf_counter() - begin
-    while now < BEGIN_MS + HOUR_MS // 6:  # motes are told, and begin
+    while now < BEGIN_MS + HOUR_MS // 6:  # motes receive their programs and begin
         now += LOOK_MS
         motes.advance(now)
         durable.step(now)

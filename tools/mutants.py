@@ -5,8 +5,8 @@
     python tools/mutants.py --jobs 4
 
 Each is made in a private copy of the tree, in which the tests that are nearest to it run until the first that fails.
-It is caught if one does, also by the limit that each test has of its own; if all of them together take too long, nobody
-knows. Exits with 1 if not every one is caught.
+It is caught if one fails, also by a time limit of its own; if all of them together take too long, it is
+called slow. Exits with 1 if not every one is caught.
 """
 
 import argparse

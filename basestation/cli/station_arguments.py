@@ -1,4 +1,4 @@
-"""What verbs that talk to a running station have in common: where it is, its token, how refusals are printed."""
+"""Arguments and error output of the commands that talk to a running station."""
 
 import argparse
 import json
@@ -47,7 +47,7 @@ def client_of(options: argparse.Namespace) -> "StationClient":
 
 
 def _read(path: Path) -> str | None:
-    """What a station wrote into its data directory, if it is on this machine and may be read."""
+    """A file that a station wrote into its data directory; None where it is not on this machine or not readable."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError:

@@ -17,7 +17,7 @@ from gateway.errors import MoteloomError
 
 
 def make_api(control: StationControl, token: str | None) -> FastAPI:
-    """The application in front of a station. A `token` of None admits everyone; whoever starts the station chooses that."""
+    """The application in front of a station. A `token` of None admits every request."""
 
     def authorised(request: Request) -> None:
         given = request.headers.get("authorization", "")

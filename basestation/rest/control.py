@@ -1,4 +1,4 @@
-"""StationControl: what the routes of the REST interface ask of a running station."""
+"""StationControl: the calls that the routes of the REST interface make on a running station."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class StationControl(Protocol):
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
 
     def motes(self) -> list[JsonObject]:
-        """What is known of each mote."""
+        """State, parent and reading counts of each mote."""
 
     def extents(self) -> list[JsonObject]:
         """The extents that queries may read."""

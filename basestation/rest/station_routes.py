@@ -12,11 +12,11 @@ def station_routes(control: StationControl) -> APIRouter:
     """The routes that are about no single query."""
     router = APIRouter()
 
-    @router.get("/v1/motes", summary="What is known of each mote")
+    @router.get("/v1/motes", summary="State, parent and reading counts of each mote")
     def motes() -> dict[str, Any]:
         return {"motes": control.motes()}
 
-    @router.get("/v1/extents", summary="What queries may read")
+    @router.get("/v1/extents", summary="The extents that queries may read")
     def extents() -> dict[str, Any]:
         return {"extents": control.extents()}
 

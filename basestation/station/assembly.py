@@ -38,7 +38,7 @@ class StationFactory:
 
     @property
     def outside(self) -> Mapping[str, object]:
-        """What a station refers to and no snapshot holds."""
+        """By name, the objects that a station refers to and no snapshot holds."""
         return {"archive": self.archive}
 
     def __call__(self, transport: Transport, now_ms: int) -> Station:

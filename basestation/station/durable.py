@@ -1,4 +1,4 @@
-"""DurableStation: a station whose every step is in the journal before anybody outside learns of it.
+"""DurableStation: a station that commits every step to its journal before it sends or shows anything.
 
 A step takes the bytes that came, computes, commits, and only then sends frames and acknowledgements and shows results.
 Where the commit fails, nothing is sent, shown or taken from the wire until it succeeds: motes and gateways keep what is
@@ -52,7 +52,7 @@ DISCONNECTED: Transport = HeldTransport()
 
 @dataclass(slots=True)
 class Uncommitted:
-    """What happened in memory and is not in the journal yet."""
+    """Entries, results and events that are not in the journal yet."""
 
     entries: list[Entry] = field(default_factory=list)
     looks: list[tuple[int, bytes]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""LiveControl: a running station as the REST interface sees it. Commands go through the runner, results come from the journal."""
+"""LiveControl: a running station behind the REST interface. Commands go through the runner, results come from the journal."""
 
 import json
 

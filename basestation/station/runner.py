@@ -1,4 +1,4 @@
-"""Runner: lets a durable station live in time. One thread looks, and carries out what other threads ask of the station."""
+"""Runner: drives a durable station by a clock. One thread steps it, and carries out the commands of other threads."""
 
 import queue
 import threading
@@ -45,7 +45,7 @@ class Clock(Protocol):
 
 @dataclass(slots=True)
 class ScaledClock:
-    """`speed` times as fast as `monotonic`, a clock in seconds that nobody sets; from `begin_ms` on."""
+    """A clock `speed` times as fast as `monotonic` (seconds, never set back), from `begin_ms` on."""
 
     monotonic: Callable[[], float]
     begin_ms: int
@@ -62,7 +62,7 @@ class ScaledClock:
 
 
 class Surroundings(Protocol):
-    """What lives beside the station in the same process, such as simulated motes."""
+    """Something that runs beside the station in the same process, such as simulated motes."""
 
     def advance(self, now_ms: int) -> None:
         """Live until a time."""

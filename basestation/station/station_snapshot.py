@@ -1,7 +1,7 @@
 """Station snapshots: the whole state of a station as bytes, and the station from them.
 
-Written like those of the engine (`basestation.execution.snapshot`): only classes of our packages are read back. What belongs
-to the process, its transport, its archive and its listeners, is left out and attached again.
+Written like those of the engine (`basestation.execution.snapshot`): only classes of our packages are read back. The
+transport, the archive and the listeners belong to the process: a snapshot leaves them out, a restore attaches them.
 """
 
 import hashlib

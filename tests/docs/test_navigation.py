@@ -46,6 +46,7 @@ def test_there_are_twenty_tasks():
     assert len(TASKS) == 20
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("task", TASKS)
 def test_module_that_answers_a_task_says_so_in_its_first_line(task):
     for path in TASKS[task]:
