@@ -68,7 +68,8 @@ async def _text_of(request: Request) -> str:
             _check_keys(found, ("text",))
         if not isinstance(text, str):
             raise TypeError
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, RecursionError):
+        text.encode("utf-8")  # JSON may hold halves of characters, which no file can
+    except (UnicodeError, json.JSONDecodeError, KeyError, TypeError, RecursionError):
         raise HttpProblemError(422, "bad-request", "the body is no query", _EXAMPLE) from None
     if len(text) > LONGEST_TEXT:
         raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")

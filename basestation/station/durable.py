@@ -17,12 +17,15 @@ from basestation.results.wire import numbered_lines
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, JournalError, ResultChunk, Steps
 from basestation.station.service import Station
 from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
-from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 from gateway.transports import Transport
 
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
+
+
+class KeyReusedError(JournalError):
+    """An idempotency key came with another text than before."""
 
 
 class HeldTransport:
@@ -112,17 +115,20 @@ class DurableStation:
 
         A command with a `key` that was used before is not carried out again: the query of the first one is returned.
         """
+        self._commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
         if key is not None and (before := self.journal.command_of(key)) is not None:
             _, argument, number = before
             if argument != text or number is None:
-                raise JournalError("this key was used for another text", "choose a new Idempotency-Key")
+                raise KeyReusedError("this key was used for another text", "choose a new Idempotency-Key")
             return self.station.world.queries[number]
         return self._carry_out(Command("submit", now_ms, text), key)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
-        """Stop a query for good; KeyError if there is none of that number."""
-        if number not in self.station.world.queries:
-            raise KeyError(number)
+        """Stop a query for good; one that has ended stays as it is. KeyError if there is none of that number."""
+        record = self.station.world.queries[number]
+        if number not in self.station.world.live:
+            return record
+        self._commit_or_refuse()
         return self._carry_out(Command("stop", now_ms, str(number)), None)
 
     def snapshot(self, now_ms: int) -> int:
@@ -168,20 +174,28 @@ class DurableStation:
         """Commit and keep a snapshot, as the last act."""
         self.snapshot(now_ms)
 
-    def _carry_out(self, command: Command, key: str | None) -> QueryRecord:
+    def _commit_or_refuse(self) -> None:
         if not self._commit():
             raise JournalError(f"nothing can be kept now: {self.failure}", "free space on the disk, then submit again")
+
+    def _carry_out(self, command: Command, key: str | None) -> QueryRecord:
+        command.encode()  # raises here, before anything has changed, where the text is not Unicode
         self._pending.close_looks()
         self._pending.entries.append(command)
         number = None
         try:
             record = self._apply(command)
             number = record.number
-            return record
         finally:  # a refused text has ended clock ticks too, so it is an entry like any other
             self._pending.commands.append(CommandRecord(command, None if number is None else key, number))
             self._collect()
-            self._commit(closing=True)
+            is_kept = self._commit(closing=True)
+        if not is_kept:
+            raise JournalError(
+                f"query {number} changed but cannot be kept now: {self.failure}",
+                "free space on the disk: the change is kept then; repeat it only with the same Idempotency-Key",
+            )
+        return record
 
     def _apply(self, entry: Command) -> QueryRecord:
         if entry.kind == "submit":
@@ -271,6 +285,6 @@ class DurableStation:
                 yield
             return
         self.last_ms = entry.now_ms
-        with suppress(DiagnosticError):  # it was refused then, and its user knows
+        with suppress(Exception):  # it was refused then, or failed in the same way, and its user knows
             self._apply(entry)
         yield

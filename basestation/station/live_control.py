@@ -6,9 +6,11 @@ from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.rest.control import JsonObject, ResultPage
+from basestation.rest.wire import HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 from basestation.results.schema import schema_of
 from basestation.results.wire import columns_as_json, schema_as_json
+from basestation.station.durable import KeyReusedError
 from basestation.station.runner import Runner
 from basestation.station.service import Station
 
@@ -28,7 +30,10 @@ class LiveControl:
         return self._runner.durable.station
 
     def submit(self, text: str, key: str | None) -> JsonObject:
-        return self._runner.call(lambda now_ms: self._as_json(self._runner.durable.submit(text, now_ms, key)))
+        try:
+            return self._runner.call(lambda now_ms: self._as_json(self._runner.durable.submit(text, now_ms, key)))
+        except KeyReusedError as error:
+            raise HttpProblemError(422, "key-reused", str(error), error.help) from None
 
     def stop(self, number: int) -> JsonObject:
         return self._runner.call(lambda now_ms: self._as_json(self._runner.durable.stop(number, now_ms)))

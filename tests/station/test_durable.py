@@ -8,6 +8,7 @@ import pytest
 from basestation.station.journal import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.runner import Runner, ScaledClock
+from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 from tests.station.small_network import QUERIES, Crash, SmallNetwork
@@ -116,6 +117,66 @@ def test_same_idempotency_key_submits_once(tmp_path):
     with pytest.raises(JournalError, match="another text"):
         network.submit(QUERIES[1], "a key")
     assert network.submit(QUERIES[1]) == 2
+
+
+@pytest.mark.promise("durable")
+def test_query_whose_commit_fails_is_not_confirmed(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    commit, texts = network.journal.commit, []
+
+    def full_for_commands(entries, results, events, commands):
+        texts.extend(record.command.argument for record in commands)
+        if commands:
+            raise sqlite3.OperationalError("database or disk is full")
+        commit(entries, results, events, commands)
+
+    monkeypatch.setattr(network.journal, "commit", full_for_commands)
+    with pytest.raises(JournalError, match="cannot be kept now: database or disk is full"):
+        network.submit(QUERIES[0], "a key")
+    assert texts == [QUERIES[0]] and network.journal.command_of("a key") is None
+    monkeypatch.setattr(network.journal, "commit", commit)
+    assert network.submit(QUERIES[0], "a key") == 1
+    network.restart()
+    assert list(network.durable.station.world.queries) == [1]
+
+
+def test_stopping_twice_leaves_a_station_that_restarts(tmp_path):
+    network = SmallNetwork(tmp_path)
+    number = network.submit(QUERIES[0])
+    network.live(10)
+    for _ in range(2):
+        assert network.durable.stop(number, network.now_ms).state.name == "STOPPED"
+    network.restart()
+    assert network.durable.station.world.queries[number].state.name == "STOPPED"
+
+
+def test_command_that_failed_by_a_bug_does_not_hinder_restarts(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+
+    submit = Station.submit
+
+    def fail(station, text, now_ms):
+        if text == QUERIES[1]:
+            raise ZeroDivisionError
+        return submit(station, text, now_ms)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Station, "submit", fail)
+        with pytest.raises(ZeroDivisionError):
+            network.submit(QUERIES[1])
+        network.restart()
+    network.live(30)
+    assert network.answers(1)
+
+
+def test_text_that_is_not_unicode_changes_nothing(tmp_path):
+    network = SmallNetwork(tmp_path)
+    with pytest.raises(UnicodeEncodeError):
+        network.submit("SELECT \ud800 FROM field [NOW]")
+    network.live(10)
+    assert network.submit(QUERIES[0]) == 1
+    network.restart()
 
 
 def test_refused_query_leaves_a_station_that_restarts_the_same(tmp_path):
