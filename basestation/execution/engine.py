@@ -389,15 +389,16 @@ class Engine:
     ) -> int | None:
         """Return the next clock tick before `tick` that has to end separately, or None.
 
-        If windows are answered before they are complete (semantics 11), each clock tick in which a tuple enters its stream has to, and the
-        one before it: to windows answered by then the entry is a revision.
+        If windows are answered before they are complete (semantics 11), or contain indexes, each clock tick in which a tuple enters its
+        stream has to, and the one before it: to windows answered by then the entry is a revision.
         """
         found: list[int] = []
         groups = self._registry.groups
         answers_early = any(group.answers_early for group in groups)
+        entry_ticks = [clock for group in groups for clock in group.entry_ticks()]
         if any(group.within is not None for group in groups):
-            entry_ticks = [clock for intake in self._intakes.values() for clock in intake.entry_ticks()]
-            found = [candidate for clock in entry_ticks for candidate in (clock - 1, clock)]
+            entry_ticks += [clock for intake in self._intakes.values() for clock in intake.entry_ticks()]
+        found += [candidate for clock in entry_ticks for candidate in (clock - 1, clock)]
         if any(
             intake.is_disturbed_by(delivered[name], corrections[name], tick, answers_early)
             for name, intake in self._intakes.items()

@@ -426,6 +426,9 @@ class QueryGroup(Protocol):
     def next_due(self) -> NextDue:
         """When the group may have an update next."""
 
+    def entry_ticks(self) -> Sequence[int]:
+        """Return clock ticks in which a tuple in windows may get its index without a delivery; the next one is among them."""
+
     @property
     def per_tick_extents(self) -> Sequence[str]:
         """The extents whose corrections need a step for each clock tick."""

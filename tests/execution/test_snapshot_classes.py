@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "9bbf1f01fa3bca97"
+DIGEST = "5d43d53e175becaf"
 
 
 @pytest.mark.promise("snapshot")

@@ -97,6 +97,11 @@ class IndexAssigner:
         if len(self.entered):
             self._index.enter(self.entered, is_consecutive(self.entered))
 
+    @property
+    def first_waiting(self) -> int | None:
+        """The earliest arrival of a tuple that has not entered; None if there is none."""
+        return self._arrivals.first
+
     def forget(self, first: int) -> None:
         """Drop the indexes of tuple numbers below `first`."""
         self._index.drop_before(first)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from acquisition.ticks import grid_at_or_after
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.ingest.history import HistoryTable
 from basestation.execution.interfaces import Output
@@ -22,7 +23,7 @@ class OutputGroup:
         self._output, self.within, self.answers_early = output, within, answers_early
         self.blocks = [nested for block in below if isinstance(block, QueryBlock) for nested in block.all]
         self._streams = [stream for stream in below if isinstance(stream, ExtentStream | MergedStream)]
-        self._gives_indexes = any(isinstance(stream, Stream) and stream.names_index for stream in below)
+        self._indexed = [stream for stream in below if isinstance(stream, Stream) and stream.names_index]
         self._scans = [
             source
             for block in self.blocks
@@ -48,12 +49,35 @@ class OutputGroup:
     @property
     def multi_tick(self) -> bool:
         """Whether one step may end several clock ticks in which nothing comes late: no answer depends on when it is given."""
-        return not (self.answers_early or self._scans or any(block.loops for block in self.blocks))
+        windows_of_indexes = self._indexed and self.blocks
+        return not (
+            self.answers_early or self._scans or windows_of_indexes or any(block.loops for block in self.blocks)
+        )
 
     @property
     def next_due(self) -> NextDue:
         """When the group may have an update next."""
-        return DUE_NOW if self.answers_early or self._gives_indexes else self._output.next_due
+        return DUE_NOW if self.answers_early or self._indexed else self._output.next_due
+
+    def entry_ticks(self) -> list[int]:
+        """Return clock ticks in which a tuple in windows may get its index without a delivery; the next one is among them.
+
+        A window that is answered before that contains the tuple without its index, and is then revised (semantics 14).
+        """
+        found: list[int] = []
+        for stream in self._indexed if self.blocks else ():
+            if isinstance(stream, ExtentStream):
+                found += stream.intake.entry_ticks()
+                continue
+            arrival = stream.first_waiting
+            if arrival is None:
+                continue
+            for below in self._streams:
+                wait, interval = below.extent.wait, below.extent.interval
+                found.append(arrival + wait)
+                if interval is not None:  # the epoch that holds the watermark back
+                    found.append(grid_at_or_after(below.watermark + 1, interval) + wait)
+        return found
 
     @property
     def per_tick_extents(self) -> Sequence[str]:

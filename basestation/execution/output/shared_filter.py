@@ -335,6 +335,10 @@ class SharedFilterOutput(Operator):
                 updates += interleave_marks(mine, given.get(query) or _no_updates(query), epochs, ours)
         return updates
 
+    def entry_ticks(self) -> Sequence[int]:
+        """None: tuples are emitted when they enter."""
+        return ()
+
     @property
     def per_tick_extents(self) -> Sequence[str]:
         """The extent: late tuples take their place among those that enter, and corrections are emitted as they come."""

@@ -65,6 +65,10 @@ class ConverterStream(Stream):
     def entered(self) -> IntArray:
         return self._indexing.entered
 
+    @property
+    def first_waiting(self) -> int | None:
+        return self._indexing.first_waiting
+
     def index_of(self, idents: IntArray) -> IntArray:
         return self._indexing.of(idents)
 

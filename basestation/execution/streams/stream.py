@@ -72,6 +72,11 @@ class Stream(Operator):
         """The numbers of the tuples that entered in the last step, in order."""
 
     @property
+    def first_waiting(self) -> int | None:
+        """The earliest arrival of a tuple that waits for its index; None if none waits, or the intake knows."""
+        return None
+
+    @property
     @abstractmethod
     def first(self) -> int:
         """The least tuple number that a later Change may contain."""
