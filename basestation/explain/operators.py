@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -119,8 +120,21 @@ def _measured(operator: RunningOperator) -> Json | None:
 
 def explain_memory(operators: Sequence[RunningOperator]) -> Json:
     """The bytes of all states with a bound, and the bytes per entry of the others."""
-    known, open_ended = sum_state(operators)
-    return {"bytes": known, "and_per": [{"what": s.what, "bytes": s.entry_bytes} for s in open_ended]}
+    known, _ = sum_state(operators)
+    per_entry: dict[str, int] = {}
+    for at, line in enumerate(operators):
+        if line.state is not None and line.state.limit is None:
+            what = _with_source(line.state.what, operators[at:])
+            per_entry[what] = per_entry.get(what, 0) + line.state.entry_bytes
+    return {"bytes": known, "and_per": [{"what": what, "bytes": size} for what, size in per_entry.items()]}
+
+
+def _with_source(what: str, lines: Sequence[RunningOperator]) -> str:
+    """The entries of the first operator of `lines`, with the extent that it reads if it reads only one."""
+    below = takewhile(lambda line: line.depth > lines[0].depth, lines[1:])
+    names = {name for line in (lines[0], *below) if (name := line.name.removeprefix("acquire ").removeprefix("receive "))
+             != line.name}  # fmt: skip
+    return f"{what} of {names.pop()}" if len(names) == 1 else what
 
 
 def _state(state: StateDescription | None) -> Json | None:

@@ -83,11 +83,6 @@ class PushdownPlan:
     fold_candidates: tuple[FoldCandidate, ...]
     decisions: tuple[PushdownDecision, ...]
 
-    @property
-    def inside(self) -> tuple[Deliver | Fold, ...]:
-        """Everything that may run on motes, running there."""
-        return *self.readings, *(feed.fold for feed in self.fold_candidates)
-
 
 def plan_pushdown(plan: Plan, root: PlanNode, raw: RawRanges | None = None, corrected: frozenset[str] = frozenset(),
           mtu: int = MAX_FRAME) -> PushdownPlan:  # fmt: skip

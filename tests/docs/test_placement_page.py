@@ -46,7 +46,11 @@ def decisions_of(*queries):
 def program_of(*queries):
     """Return what site 2 runs for all of them when every movable operator is pushed down."""
     catalog, found = splits_of(*queries)
-    operators = list(dict.fromkeys(operator for each in found for operator in each.inside))
+    operators = list(
+        dict.fromkeys(
+            operator for each in found for operator in (*each.readings, *(fold.fold for fold in each.fold_candidates))
+        )
+    )
     extent = catalog.find("hall")
     channels = tuple(channel_of(extent.schema.find(name)) for name in ("temp", "volt"))
     sampling = Sampling(0, "hall", EpochGrid(0, extent.interval), channels)

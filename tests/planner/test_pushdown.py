@@ -159,7 +159,7 @@ def test_largest_state_of_expression_contains_others():
 def test_fold_replaces_readings_below_it():
     found, _ = pushdown_of(f"SELECT AVG(v) FROM f {WINDOW}")
     [feed] = found.fold_candidates
-    assert (found.readings, found.inside) == ((), (feed.fold,))
+    assert (found.readings, found.fold_candidates) == ((), (feed,))
     assert [[text for _, text in outline(deliver)] for deliver in feed.unfolded_readings] == [
         ["deliver v of f", "acquire v of f every 10 ticks"]
     ]

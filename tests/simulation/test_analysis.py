@@ -141,7 +141,7 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
     assert (code, out) == (2, "") and "--analyze needs the motes of a deployment (-c) or recorded --readings" in err
     code, out, err = call(capsys, "-c", OFFICE, "--seed", 4, QUERIES["collect"])
-    assert (code, out) == (2, "") and "--world, --seed and --for need a simulation (--analyze)" in err
+    assert (code, out) == (2, "") and "--world, --seed and --for need a simulation (-c and --analyze)" in err
     code, _, err = call(capsys, "-c", OFFICE, "--analyze", "--world", tmp_path / "none.toml", QUERIES["collect"])
     assert (code, err) == (3, f"SN501: {tmp_path / 'none.toml'}: cannot be read: No such file or directory\n")
     code, out, err = call(capsys, "-c", OFFICE, "--analyze", "SELECT room FROM rooms [SCAN 1 DAY]")
