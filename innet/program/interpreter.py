@@ -97,9 +97,11 @@ class _Frame:
         for number in {**dict.fromkeys(self.marked), **self.groups}:
             table = self.tables[number]
             key, states = self.groups.get(number, ((), None))
-            who = 0 if table.slot is None else 1 << table.slot if table.shape.has_bitmap else 1
+            contributors = 0 if table.slot is None else 1 << table.slot if table.shape.has_bitmap else 1
             slice_number = table.slices.number(self.sampled.tick)
-            made.append((number, Partial(slice_number, who, 1, key, None if states is None else tuple(states))))
+            made.append(
+                (number, Partial(slice_number, contributors, 1, key, None if states is None else tuple(states)))
+            )
         return made
 
     # --- values ------------------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def generate_header() -> str:
 _PAGE = f"""<!-- Generated from innet/program/opcodes.py; change it there and run `python -m innet.program.opcodes`. -->
 # The instruction set of motes
 
-This page is for engineers who port the interpreter or read a disassembly (`moteloom explain` prints programs). At its end
+This page is for engineers who port the interpreter or read the disassembly of a program (`MoteProgram.disassemble`). At its end
 you can follow a program byte by byte. Each program runs once per epoch of its sampling, on the values just sampled:
 
 ```text

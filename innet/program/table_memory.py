@@ -20,10 +20,10 @@ class TableMemory:
         Returns the number of readings in tables that changed or went: their partials would be meaningless.
         """
         tables = {table.number: table for program in programs for table in program.tables}
-        gone = {number for number, table in self._tables.items() if tables.get(number) != table}
-        dropped = [partial for number in gone for partial in self._held.pop(number, {}).values()]
-        dropped += [partial for number, partial in self._full if number in gone]
-        self._full = [(number, partial) for number, partial in self._full if number not in gone]
+        changed = {number for number, table in self._tables.items() if tables.get(number) != table}
+        dropped = [partial for number in changed for partial in self._held.pop(number, {}).values()]
+        dropped += [partial for number, partial in self._full if number in changed]
+        self._full = [(number, partial) for number, partial in self._full if number not in changed]
         self._tables = tables
         return sum(partial.readings for partial in dropped)
 

@@ -16,25 +16,25 @@ class FailureDetector:
     def __init__(self) -> None:
         self.motes: frozenset[int] = frozenset()
         """The motes that are silent now."""
-        self._heard: dict[int, int] = {}  # by mote: the time of its last arrival, or of its start
+        self._last_arrival: dict[int, int] = {}  # by mote: the time of its last arrival, or of its start
 
     def record_arrivals(self, frames: Iterable[tuple[int, int]], tree: RoutingTree, now: int) -> None:
         """Record frames that arrived at `now`, each as (origin, last hop before the gateway).
 
-        If the last hop is the one that the tree predicts, every mote on the path counts as heard; otherwise only these
+        If the last hop is the one that the tree predicts, every mote on the path counts as alive; otherwise only these
         two do.
         """
-        heard: set[int] = set()
+        alive: set[int] = set()
         for mote, last in set(frames):
             route = tree.path(mote)[:-1] if mote in tree.parent else (mote,)
-            heard.update(route if route[-1] == last else (mote, last))
-        self.begin(heard, now)
-        self.motes -= heard
+            alive.update(route if route[-1] == last else (mote, last))
+        self.begin(alive, now)
+        self.motes -= alive
 
     def begin(self, motes: Iterable[int], now: int) -> None:
         """Start the timeouts of `motes` at `now`."""
         for mote in motes:
-            self._heard[mote] = now
+            self._last_arrival[mote] = now
 
     def find_overdue(self, tree: RoutingTree, patience: Mapping[int, int], now: int) -> frozenset[int]:
         """Return the overdue motes: nothing of them arrived for longer than their `patience`; update `motes`.
@@ -46,7 +46,7 @@ class FailureDetector:
             parent = tree.parent[mote]
             if mote in most and parent not in patience:
                 most[parent] = max(most[mote], most.get(parent, 0))
-        overdue = {m for m in tree.parent if m in most and now - self._heard.get(m, now) > most[m]}
+        overdue = {m for m in tree.parent if m in most and now - self._last_arrival.get(m, now) > most[m]}
         found = {mote for mote in overdue if tree.parent[mote] not in overdue} - self.motes
         if found:
             self.motes |= found
