@@ -77,8 +77,8 @@ INPUT = {
     "SN512": ErrorEntry(
         "input",
         "a loop that cannot go on",
-        "Every change must change t, no division by zero is allowed, numbers have 64 bits, and one tick has fewer than 10,000 "
-        "evaluations. The query ends; its earlier answers hold.",
+        "Every change must change t, no division by zero is allowed, numbers have 64 bits, and one tick of a replay has fewer "
+        "than 10,000 evaluations. The query ends; its earlier answers hold.",
         "SELECT temp FROM road FOR (t = 8; t > 0; t = t / 2 + 1) { WindowIs(road, t - 4, t); }\n\n"
         "the loop cannot go on: the change leaves t as it was, 2",
     ),
