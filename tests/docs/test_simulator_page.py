@@ -31,13 +31,13 @@ def recorded():
 
 
 @pytest.mark.promise("pages-are-true")
-def test_every_event_is_named_and_no_other():
+def test_page_names_every_trace_event():
     named = [name for cell, *_ in rows("event") for name in re.findall(r"`(\w+)`", cell)]
     assert len(named) == len(set(named))
     assert set(named) == set(recorded())
 
 
 @pytest.mark.promise("pages-are-true")
-def test_every_fault_is_named_with_what_it_takes():
+def test_page_names_every_fault_with_its_keys():
     named = {cell.strip("`"): set(re.findall(r"`(\w+)[` ]", takes)) - {"back"} for cell, takes, _ in rows("`what`")}
     assert named == {what: set(takes) for what, takes in FAULTS.items()}

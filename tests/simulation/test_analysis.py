@@ -45,7 +45,7 @@ def office():
 @pytest.mark.parametrize(
     ("ratio", "allowed"), [(1.0, 0.02), (0.8, 0.06), (None, 0.08)], ids=["calm", "a fifth lost", "office"]
 )
-def test_who_knows_what_was_measured_predicts_it_mote_by_mote(office, ratio, allowed, text):
+def test_informed_prediction_matches_each_mote(office, ratio, allowed, text):
     """The promise is 10 % without loss and 20 % at a fifth of loss. Of the office's own links, some lose nearly all."""
     links = office.links if ratio is None else dict.fromkeys(office.links, ratio)
     deployment = replace(office, links=links)
@@ -101,7 +101,7 @@ def call(capsys, *arguments):
 
 
 @pytest.mark.promise("predicted-energy")
-def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
+def test_analysis_is_last_line_and_repeats_with_seed(capsys):
     arguments = "-c", OFFICE, "-o", "json", "--analyze", "--for", "10min", "--seed"
     query = f"{QUERIES['grouped']}; {QUERIES['filter often']}"
     code, out, err = call(capsys, *arguments, 4, query)
@@ -115,7 +115,7 @@ def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
 
 
 @pytest.mark.promise("predicted-energy")
-def test_whose_battery_is_empty_first_is_told_as_predicted_and_as_measured(office, capsys):
+def test_analysis_names_first_empty_battery_by_each_account(office, capsys):
     code, out, _ = call(capsys, "-c", OFFICE, "-o", "json", "--analyze", "--for", "10min", QUERIES["collect"])
     told = json.loads(out.splitlines()[-1])
     assert code == 0
@@ -137,7 +137,7 @@ def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
 
 
 @pytest.mark.promise("explain")
-def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
+def test_analyze_without_motes_or_work_is_an_error(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
     assert (code, out) == (2, "") and "--analyze needs the motes of a deployment (-c) or recorded --readings" in err
     code, out, err = call(capsys, "-c", OFFICE, "--seed", 4, QUERIES["collect"])
@@ -159,7 +159,7 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     "text", [*QUERIES.values(), f"{QUERIES['grouped']}; {QUERIES['aggregate']}; {QUERIES['several']}"]
 )
 @pytest.mark.parametrize("moves", PushdownPolicy)
-def test_what_is_explained_is_what_a_station_has_motes_do(office, moves, text):
+def test_explained_configs_equal_those_of_a_station(office, moves, text):
     """Programs, parents and agendas, mote by mote, after the queries were submitted in that order."""
     queries = [ScenarioQuery(str(number), query, 0, None) for number, query in enumerate(text.split("; "))]
     bed = VectorTestbed(replace(scenario_around(office, None), queries=tuple(queries)), 1, traced=False, pushdown=moves)

@@ -151,7 +151,7 @@ def test_student_s_t_goes_on_behind_its_table():
         ("mean = 2950.0", 'hold = "1 min"', ["SN702: unknown key `hold` in `world.supply`"]),
     ],
 )
-def test_what_is_wrong_with_a_scenario_is_pointed_at(tmp_path, capsys, right, wrong, said):
+def test_scenario_fault_is_shown_with_its_place(tmp_path, capsys, right, wrong, said):
     text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
     (tmp_path / "wrong.toml").write_text(text.replace(right, wrong))
     assert moteloom_sim(tmp_path / "wrong.toml", "--for", "1min") == 3
@@ -161,7 +161,7 @@ def test_what_is_wrong_with_a_scenario_is_pointed_at(tmp_path, capsys, right, wr
         assert part in err
 
 
-def test_a_query_that_is_refused_is_told_and_the_rest_goes_on(tmp_path, capsys):
+def test_refused_query_is_reported_and_others_run(tmp_path, capsys):
     text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
     (tmp_path / "asks.toml").write_text(text + '\n[queries.strange]\ntext = "SELECT heat FROM hall [NOW]"\n')
     assert moteloom_sim(tmp_path / "asks.toml", "--for", "1min") == 2
@@ -198,13 +198,13 @@ def test_people_read_numbers_in_one_form(value, shown):
     assert sim._readable(value) == shown
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
+def test_missing_scenario_file_is_reported(tmp_path, capsys):
     gone = tmp_path / "none.toml"
     assert moteloom_sim(gone, "--for", "1min") == 3
     assert capsys.readouterr().err == f"SN501: {gone}: cannot be read: No such file or directory\n"
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path, capsys):
+def test_folder_that_cannot_be_made_is_reported(tmp_path, capsys):
     (tmp_path / "file").touch()
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path / "file") == 3
     assert capsys.readouterr().err == f"SN501: {tmp_path / 'file' / 'seed-1'}: cannot be written: Not a directory\n"
@@ -212,7 +212,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, capsys):
 
 @pytest.mark.promise("bad-files")
 @pytest.mark.parametrize("name", ["trace.txt", "answers.jsonl", "motes.csv", "ledger.json"])
-def test_where_a_disk_is_full_is_told(tmp_path, capsys, name):
+def test_full_disk_is_reported_with_its_file(tmp_path, capsys, name):
     (tmp_path / "seed-1").mkdir()
     (tmp_path / "seed-1" / name).symlink_to("/dev/full")
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path) == 3
@@ -237,7 +237,7 @@ def test_a_run_that_ends_early_leaves_no_bar_behind(tmp_path, monkeypatch):
 
 
 @pytest.mark.promise("bad-files")
-def test_a_sensor_of_which_the_world_says_nothing_measures_nothing_and_fails_like_any_other(tmp_path, capsys):
+def test_sensor_without_world_entry_measures_0_and_can_fail(tmp_path, capsys):
     text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
     fault = '[faults.broken]\nwhat = "sensor_fails"\nmote = 3\nsensor = "supply"\nat = "25 sec"\n'
     (tmp_path / "bare.toml").write_text(text.replace("[world.supply]\nmean = 2950.0", fault))
@@ -255,7 +255,7 @@ def test_before_the_first_reading_none_is_received(capsys):
 
 
 @pytest.mark.promise("ledger")
-def test_what_came_merged_is_told_apart_from_what_came_one_by_one(capsys):
+def test_merged_readings_are_counted_apart_from_delivered(capsys):
     assert moteloom_sim(ROOT / "examples/lab54/day.scenario.toml", "--for", "30min", "--swept", "-o", "json") == 0
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "2min", "-o", "json") == 0
     folded, _, collected, _ = map(json.loads, capsys.readouterr().out.splitlines())
@@ -266,7 +266,7 @@ def test_what_came_merged_is_told_apart_from_what_came_one_by_one(capsys):
 
 
 @pytest.mark.parametrize(("way", "spans"), [("--swept", (60, 69)), ("--agenda", (1, 1.001))])
-def test_how_long_batteries_last_is_told_of_the_time_that_was_simulated(tmp_path, capsys, way, spans):
+def test_lifetime_is_extrapolated_from_simulated_time(tmp_path, capsys, way, spans):
     """A sweep ends with a whole round and motes one by one with a whole look, whatever was asked for beyond the one before."""
     found = []
     for seconds in spans:
@@ -288,7 +288,7 @@ def test_spans_as_people_write_them(text, ms):
 
 
 @pytest.mark.parametrize("arguments", [["--for", "0s"], ["--for", "3 rows"], ["--for", "1h", "--seeds", "5..3"]])
-def test_what_makes_no_sense_is_misuse(arguments, capsys):
+def test_senseless_options_are_misuse(arguments, capsys):
     with pytest.raises(SystemExit) as left:
         moteloom_sim(FOLDER / "calm.toml", *arguments)
     assert left.value.code == 2
@@ -307,6 +307,6 @@ def test_swept_and_by_agenda_write_the_same_kinds_of_files(tmp_path, capsys):
         assert delivered >= told["figures"]["readings received"]
 
 
-def test_what_cannot_be_swept_says_why(capsys):
+def test_sweep_that_is_impossible_states_the_reason(capsys):
     assert moteloom_sim(FOLDER / "parent_dies_mid_epoch.toml", "--for", "1min", "--swept") == 2
     assert "cannot be swept: the scenario injects faults" in capsys.readouterr().err

@@ -32,7 +32,7 @@ def ran(kind, *queries):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_asked_by_nobody_measures_nothing_and_is_not_missed(kind):
+def test_excluded_site_measures_nothing_and_is_not_due(kind):
     bed, measured = ran(kind, SOME)
     assert {site for site, _ in measured} == {1, 2, 3, 4}
     assert judge(bed, "some") >= 58
@@ -42,7 +42,7 @@ def test_who_is_asked_by_nobody_measures_nothing_and_is_not_missed(kind):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize(("kind", "told"), [("awake", 30), ("by agenda", 150)])  # who sleeps hears late of it
-def test_who_is_asked_later_begins_then_and_stops_when_that_is_over(kind, told):
+def test_site_samples_only_while_a_query_includes_it(kind, told):
     bed, measured = ran(kind, SOME, ALL)
     assert judge(bed, "some") >= 58
     others = {tick for site, tick in measured if site > 4}
@@ -56,7 +56,7 @@ def test_who_is_asked_later_begins_then_and_stops_when_that_is_over(kind, told):
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("kind", ["awake", "by agenda"])
-def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, moves):
+def test_query_without_sites_is_answered_without_samples(kind, moves):
     """Also beside one that asks some of them, and where nobody else asks anything."""
     nobody = [ScenarioQuery(f"{number}", text, 0, 300_000) for number, text in enumerate(NOBODY)]
     others = replace(ALL, until_ms=None)

@@ -45,7 +45,7 @@ def test_the_answers_are_those_of_a_replay_of_every_reading(kind):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("seed", [1, 2])
-def test_with_loss_they_are_those_of_a_replay_of_what_was_delivered_or_reported(seed):
+def test_with_loss_answers_equal_replay_of_reported_readings(seed):
     scenario, lossy = read_scenario(FOLDER / "filtering.toml"), read_scenario(FOLDER / "calm.toml").deployment
     bed = run_scenario(replace(scenario, deployment=lossy, delivery=0.5), SECONDS, seed)
     assert bed.station.engine.ledger()["hall"]["late"] > 0 and bed.tally.attempts.total() > 2 * bed.tally.frames.total()
@@ -55,7 +55,7 @@ def test_with_loss_they_are_those_of_a_replay_of_what_was_delivered_or_reported(
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_filtered_costs_no_message(kind):
+def test_filtered_reading_costs_no_message(kind):
     scenario = read_scenario(FOLDER / "filtering.toml")
     everything = ScenarioQuery("all", "SELECT temp, supply FROM hall", 0, None)
     more = run_scenario(replace(scenario, queries=(*scenario.queries, everything)), 300, kind=KINDS[kind])
@@ -65,7 +65,7 @@ def test_what_is_filtered_costs_no_message(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_where_nothing_moves_everything_is_sent_and_the_answers_are_the_same(kind):
+def test_without_pushdown_all_readings_are_sent(kind):
     bed = run_scenario(read_scenario(FOLDER / "filtering.toml"), SECONDS, kind=partial(KINDS[kind], pushdown="nothing"))
     assert all(e["sent"] for e in bed.trace.of("produced"))
     for name in ("now", "minute", "some"):
@@ -82,7 +82,7 @@ def test_each_condition_moves():
 
 
 @pytest.mark.promise("placement")
-def test_what_motes_filter_before_they_have_heard_of_a_query_does_not_count_for_it():
+def test_reading_filtered_before_a_query_does_not_count():
     """A wall stands between half of the motes and the station while a query comes that wants everything."""
     scenario = read_scenario(FOLDER / "filtering.toml")
     late = ScenarioQuery("late", "SELECT site, temp FROM hall [NOW]", 305_000, None)
@@ -99,7 +99,7 @@ def test_what_motes_filter_before_they_have_heard_of_a_query_does_not_count_for_
     assert [found[tick] for tick in range(480, 590, 10)] == [([8, 8], 8)] * 11
 
 
-def test_a_condition_on_the_sites_of_one_extent_does_not_silence_the_other():
+def test_site_condition_of_one_extent_keeps_the_other():
     scenario = read_scenario(FOLDER / "filtering.toml")
     extents = """
 warm: sensed (site:integer, temp:float {scale 2, sensor 'temperature'}) every 10 sec at sites 1 .. 8
@@ -125,7 +125,7 @@ power: sensed (site:integer, supply:integer {sensor 'supply'}) every 10 sec at s
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", ["awake", "by agenda"])
-def test_what_was_filtered_before_a_query_was_known_says_nothing_of_it_though_it_comes_when_yet_another_is_known(kind):
+def test_late_report_of_earlier_filter_does_not_count(kind):
     """A mote is cut off while two queries come, and then says what it has filtered by the conditions before both."""
     asked = ("temp > 60", 0), ("supply < 2940", 199), ("supply < 2930", 242)
     queries = tuple(

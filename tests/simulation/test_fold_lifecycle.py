@@ -44,7 +44,7 @@ def windows(bed, name, extent="hall"):
 
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_a_query_that_stays_has_every_reading_while_others_come_and_go(agenda):
+def test_query_keeps_all_readings_while_others_come_and_go(agenda):
     bed = ran(agenda, STAYS, WIDER, SAME)
     assert judge(bed, "mean") >= 19
     assert list(windows(bed, "mean").values())[1:] == [[48, 48]] * (len(windows(bed, "mean")) - 1)
@@ -65,7 +65,7 @@ def test_no_reading_is_in_two_partials_that_came(agenda):
 
 
 @pytest.mark.promise("queries-apart")
-def test_a_fold_begins_with_a_slice_and_what_was_before_it_is_not_used():
+def test_fold_begins_with_a_slice():
     bed = ran(False, STAYS, WIDER, SAME)
     assert folds_of(bed, "spread") == {"hall": 2}
     # It was asked at 305: its fold begins with the slice of 310.
@@ -74,7 +74,7 @@ def test_a_fold_begins_with_a_slice_and_what_was_before_it_is_not_used():
     assert list(windows(other, "spread").items())[:2] == [(360, [0, 48]), (420, [48, 48])]
 
 
-def test_what_a_fold_keeps_already_is_there_at_once():
+def test_aggregate_of_running_fold_is_there_at_once():
     """The sum is a part of what the mean keeps: no other fold runs for it, and it begins with what is known."""
     bed = ran(False, STAYS, WIDER, SAME)
     assert folds_of(bed, "sum") == {"hall": 1}
@@ -84,7 +84,7 @@ def test_what_a_fold_keeps_already_is_there_at_once():
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_another_sampling_of_the_same_readings_costs_none_of_them(agenda):
+def test_new_sampling_loses_no_reading(agenda):
     """Programs come before the schedules that they are for."""
     bed = ran(agenda, STAYS, OTHER)
     assert judge(bed, "mean") >= 19
@@ -106,7 +106,7 @@ def test_another_sampling_of_one_of_two_costs_no_pair(agenda):
     assert not list(bed.trace.of("wasted"))
 
 
-def test_who_has_nothing_to_run_any_more_runs_nothing():
+def test_mote_without_queries_runs_nothing():
     """It goes on sampling by the same schedule, for others."""
     few = ScenarioQuery("few", f"SELECT MAX(temp) AS most {WINDOW} WHERE site <= 3", 0, None)
     bed = ran(False, few, replace(STAYS, until_ms=500_000))
@@ -115,7 +115,7 @@ def test_who_has_nothing_to_run_any_more_runs_nothing():
     assert {e.mote for e in bed.trace.of("produced") if e["tick"] > late} == {1, 2, 3}
 
 
-def test_whoever_loses_its_memory_misses_no_more_than_the_slice_that_it_was_in():
+def test_rebooted_mote_misses_at_most_the_current_slice():
     fault = InjectedFault("again", "reboots", 500_000, motes=(3,))
     bed = ran(False, STAYS, faults=(fault,))
     assert judge(bed, "mean") >= 19

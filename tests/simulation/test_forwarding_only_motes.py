@@ -27,7 +27,7 @@ def far_away(**more):
 
 @pytest.mark.promise("delivery")
 @pytest.mark.parametrize("kind", [EventTestbed, VectorTestbed])
-def test_who_only_passes_on_is_told_to_whom(kind):
+def test_forwarding_mote_gets_its_parent(kind):
     bed = run_scenario(far_away(), 300, kind=kind)
     ways = {mote for site in (6, 7, 8) for mote in bed.station.world.tree.path(site)[:-1]}
     assert len(ways) > 3
@@ -40,7 +40,7 @@ def test_who_only_passes_on_is_told_to_whom(kind):
 
 
 @pytest.mark.promise("delivery")
-def test_a_frame_does_not_run_in_circles_where_a_parent_has_none_itself():
+def test_frame_does_not_circle_without_a_way_up():
     """A mote on the way loses its memory: for a while it gives what its children send to whoever hears it, them too."""
     bed = run_scenario(far_away(faults=(InjectedFault("again", "reboots", 100_000, motes=(1, 2)),)), 300)
     to_all = Counter((e.mote, e["origin"], e["boot"], e["seq"]) for e in bed.trace.of("sent") if e["to"] == BROADCAST)

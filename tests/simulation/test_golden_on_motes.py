@@ -57,7 +57,7 @@ def asked(name, world):
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", CHOSEN)
-def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
+def test_without_loss_answers_equal_replay(name, moves, world, tally):
     of, texts = asked(name, world)
     bed = run(of, texts, moves)
     tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed)})
@@ -71,7 +71,7 @@ def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("name", CHOSEN)
-def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(name, world, rng, tally):
+def test_with_loss_answers_equal_replay_of_arrivals(name, world, rng, tally):
     of, texts = asked(name, world)
     moves, agenda = rng.choice(list(PushdownPolicy)), rng.random() < 0.5
     bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
@@ -92,7 +92,7 @@ def test_replay_takes_plan_and_time_of_each_window(name, seed, world):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("name", CHOSEN)
-def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally):
+def test_with_faults_answers_equal_replay(name, world, rng, tally):
     """Beside some others of its file, which its motes have to serve, too."""
     of, [*texts] = asked(name, world)
     others = [each for each in HERE if each.split(":")[0] == name.split(":")[0]]
@@ -108,7 +108,7 @@ def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally)
 
 @pytest.mark.promise("deterministic", "placement")
 @pytest.mark.parametrize("name", HERE)
-def test_swept_it_leaves_the_trace_of_motes_one_by_one_and_says_what_a_replay_says(name, world, rng, tally):
+def test_swept_trace_equals_events_and_answers_equal_replay(name, world, rng, tally):
     of, texts = asked(name, world)
     moves, radio = rng.choice(list(PushdownPolicy)), rng.choice([{}, LOSSY])
     seed = rng.randrange(1_000)
@@ -118,7 +118,7 @@ def test_swept_it_leaves_the_trace_of_motes_one_by_one_and_says_what_a_replay_sa
     tally("windows and epochs of golden queries that are swept", {moves.value: found})
 
 
-def test_where_a_plan_says_that_all_is_folded_no_reading_is_sent():
+def test_plan_that_folds_everything_sends_no_reading():
     moves = {name: set(re.findall(r"^ *moves: (.*)$", CASES[name][1].expected["plan"], re.MULTILINE)) for name in HERE}
     folds = [name for name, told in moves.items() if told and set(", ".join(told).split(", ")) == {"SliceAggregation"}]
     assert len(folds) >= 49
@@ -127,7 +127,7 @@ def test_where_a_plan_says_that_all_is_folded_no_reading_is_sent():
 
 
 @pytest.mark.promise("placement")
-def test_nothing_is_left_out_without_a_reason():
+def test_query_left_out_states_its_reason():
     out = {name: case.expected["motes"].removeprefix(NOT_HERE) for name, (_, case) in CASES.items() if name not in HERE}
     # What a replay refuses, too, is no other answer.
     [alike] = [name for name, why in out.items() if f"refused: {why[:5]}" in CASES[name][1].expected["answer"]]
@@ -143,7 +143,7 @@ def test_nothing_is_left_out_without_a_reason():
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.path.stem)
-def test_what_reads_readings_is_in_motes(golden):
+def test_every_query_over_readings_runs_on_motes(golden):
     """A query that names a sensed extent, not only its history, is measured for, or cannot be deployed at all."""
     catalog = read_schema(golden.schema)
     for name, (_, case) in CASES.items():

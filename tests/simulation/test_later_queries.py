@@ -57,7 +57,7 @@ def lost(bed, since=AT):
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("stays, comes", PAIRS)
-def test_who_stays_loses_nothing_by_who_comes_and_goes(stays, comes):
+def test_staying_query_loses_nothing_to_changing_ones(stays, comes):
     bed = ran(coming(stays, later(comes, until=GONE)), 1_300)
     late = {second: each for second, each in covered(bed, "stays").items() if 120 <= second < 1_250}
     assert len(late) >= 18
@@ -70,7 +70,7 @@ def test_who_stays_loses_nothing_by_who_comes_and_goes(stays, comes):
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("radio", [{}, {"delivery": 0.6}], ids=["as it is", "40 % more loss"])
-def test_who_comes_begins_with_the_agenda_that_has_room_for_it_with_all_motes_in_the_same_tick(radio):
+def test_new_query_begins_at_all_motes_in_one_tick(radio):
     bed = ran(replace(coming(MEAN, later(ALL)), **radio), 600)
     _, begin, *_ = bed.begins
     assert AT < begin <= AT + 160
@@ -82,7 +82,7 @@ def test_who_comes_begins_with_the_agenda_that_has_room_for_it_with_all_motes_in
 
 
 @pytest.mark.promise("agenda")
-def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_meanwhile_is_never_told():
+def test_query_during_agenda_change_waits_or_is_dropped():
     brief = later("SELECT site, supply FROM hall [NOW]", "brief", 325, 395)
     bed = ran(coming(MEAN, later(MINUTE), brief, later(ALL, "waits", 345)), 800)
     _, second, third = bed.begins[:3]
@@ -97,7 +97,7 @@ def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_m
 
 
 @pytest.mark.promise("agenda")
-def test_where_the_tree_changes_meanwhile_motes_begin_with_what_they_are_told_for_the_new_one():
+def test_tree_change_during_deployment_restarts_it():
     at, gone = 400, InjectedFault("gone", "dies", 380_000, motes=(4,))
     bed = ran(replace(coming(MEAN, later(ALL, at=at)), faults=(gone,)), 760)
     begin = bed.begins[1]
@@ -121,7 +121,7 @@ def test_a_query_is_not_running_before_its_agenda_has_begun():
 
 
 @pytest.mark.promise("agenda")
-def test_in_the_office_the_mean_stays_what_it_was_while_all_is_collected_besides():
+def test_mean_is_unchanged_by_collecting_query():
     office = read_scenario(ROOT / "examples/lab54/calm.scenario.toml")
     bed = ran(office, 35 * 60)
     begin, mean = bed.begins[1], covered(bed, "mean", "lab")

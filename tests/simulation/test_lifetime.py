@@ -85,7 +85,7 @@ BRIDGE = "SELECT {} FROM road"
     ],
     ids=["beside six minutes", "in windows of twelve", "at one tick of five", "some epochs in a round"],
 )
-def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before, text):
+def test_lifetime_takes_shortest_multiple_even_if_not_monotonic(before, text):
     bridge = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
     catalog = read_deployed_catalog(bridge)
     world = initial_world(bridge, catalog)
@@ -103,7 +103,7 @@ def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before
 
 
 @pytest.mark.promise("lifetime")
-def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
+def test_query_that_lasts_only_beside_others_is_accepted(office, catalog):
     """Beside three minutes, those lasts longest that are sampled at multiples of them: of the others none reaches 900 days."""
     other = asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog)
     world = add_query(other, initial_world(office, catalog), PlanCache(0)).world
@@ -181,14 +181,14 @@ def _numbered(reports, number):
 
 
 @pytest.mark.promise("lifetime")
-def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
+def test_impossible_lifetime_is_refused_with_the_possible(office):
     with pytest.raises(DiagnosticError) as refused:
         station(office, MEAN).submit(f"{READINGS} LIFETIME 9999 DAY", 1)
     [why] = refused.value.diagnostics
     assert why.code == "SN513" and "days at most, and are to last 9,999.0" in why.message
 
 
-def test_what_no_interval_lets_run_says_why(office, catalog):
+def test_query_that_no_interval_fits_states_why(office, catalog):
     with pytest.raises(LifetimeError, match=r"a sample arrives after [\d,]+ ms, and is to arrive within 1,000"):
         fit_lifetime(
             asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog),
@@ -207,7 +207,7 @@ def test_how_rarely_is_explained(office, catalog):
     assert told["motes"]["refused"].startswith("motes last ")
 
 
-def test_who_lets_no_mote_sleep_promises_nothing_and_without_motes_nothing_is_decided(office, catalog):
+def test_lifetime_needs_sleeping_motes(office, catalog):
     plan = asked(f"{READINGS} LIFETIME 100 DAY", catalog)
     with pytest.raises(LifetimeError, match="this station runs without a schedule"):
         fit_lifetime(plan, replace(initial_world(office, catalog), duty_cycled=False), PlanCache(0))

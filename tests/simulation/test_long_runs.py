@@ -37,7 +37,7 @@ COMING = (
 
 @pytest.mark.promise("queries-apart")
 @pytest.mark.timeout(1_800)
-def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(counts):
+def test_query_cycling_each_minute_disturbs_no_other(counts):
     minutes = counts(8, 1_440)
     scenario = read_scenario(FOLDER / "queries_come_and_go.toml")
     passing = tuple(

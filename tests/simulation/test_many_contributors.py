@@ -62,7 +62,7 @@ def ran(hall):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_partials_that_count_answer_as_a_replay_of_what_was_merged(ran, agenda):
+def test_counting_partials_answer_as_replay(ran, agenda):
     bed = ran(agenda)
     [fold] = bed.station.world.running.values()
     assert not fold.shape.has_bitmap and len(fold.sites) == MOTES
@@ -73,7 +73,7 @@ def test_partials_that_count_answer_as_a_replay_of_what_was_merged(ran, agenda):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_of_whom_partials_do_not_tell_nobody_says_that_nothing_has_come(ran, agenda):
+def test_unnamed_contributors_are_not_taken_for_silent(ran, agenda):
     """Else those below would be silent for ever, and their parents be given up. Those near the gateway are as everywhere."""
     station = ran(agenda).station
     assert station.world.silence_limits.keys() == set(range(1, NEAR + 1))

@@ -39,7 +39,7 @@ def judged(bed):
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("first", [(), ((FOLD, 0),)], ids=["collected", "beside a fold"])
-def test_a_query_for_another_column_has_no_nulls_while_motes_are_told_of_it(first, agenda):
+def test_query_for_new_column_never_sees_nulls(first, agenda):
     """A fold has motes measure the column all along, and send what they fold only."""
     bed = ran(agenda, *first, (MEDIAN, 101), (SUPPLY, 143), (COUNTED, 147))
     assert min(judged(bed)) >= 4
@@ -54,7 +54,7 @@ def test_a_query_for_another_column_has_no_nulls_while_motes_are_told_of_it(firs
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("moves", [PushdownPolicy.PLANNED, PushdownPolicy.EVERYTHING])
-def test_motes_that_are_cut_off_before_they_are_told_give_readings_to_who_asked_before_alone(moves, agenda):
+def test_unconfigured_mote_serves_earlier_queries_only(moves, agenda):
     cut = InjectedFault("cut", "cut", 144_000, 175_000, motes=tuple(range(1, 9)))
     bed = ran(agenda, (FOLD, 0), (MEDIAN, 141), (SUPPLY, 147), faults=(cut,), moves=moves)
     assert min(judged(bed)) >= 4
@@ -62,7 +62,7 @@ def test_motes_that_are_cut_off_before_they_are_told_give_readings_to_who_asked_
 
 
 @pytest.mark.promise("placement")
-def test_what_some_sites_do_not_send_is_no_reading_of_a_later_query_that_reaches_back():
+def test_reading_without_column_is_none_for_later_query():
     """All measure the supply; three of them send it, and with it everybody the temperature."""
     back = "SELECT COUNT(*) AS n, MEDIAN(supply) AS middle FROM hall [FROM NOW-110 TO NOW SLIDE 30 SEC]"
     bed = ran(False, ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0), (back, 205))
@@ -72,7 +72,7 @@ def test_what_some_sites_do_not_send_is_no_reading_of_a_later_query_that_reaches
     assert list(map(tuple, found)) == [(cover["hall"][0], 2950.0)] and 3 * 12 <= cover["hall"][0] <= 3 * 12 + 5
 
 
-def test_many_rounds_at_once_say_what_motes_one_by_one_do_where_sites_send_different_columns():
+def test_both_engines_agree_if_sites_send_different_columns():
     asked = ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0)
     bed = ran(True, *asked, kind=VectorTestbed)
     assert min(judged(bed)) >= 20

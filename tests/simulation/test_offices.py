@@ -77,7 +77,7 @@ def test_a_real_office_with_its_real_readings(name, moves, real, counts, tally):
 
 
 @pytest.mark.promise("placement")
-def test_motes_that_are_to_last_say_what_a_replay_says_of_as_rare_readings():
+def test_lifetime_answers_equal_replay_at_its_interval():
     bed = run_scenario(
         asking(lab54(), "SELECT site, temp, light FROM lab [NOW] LIFETIME 600 DAY"), 1_200, kind=VectorTestbed
     )

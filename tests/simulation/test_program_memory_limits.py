@@ -65,7 +65,7 @@ def too_large(bed):
 
 @pytest.mark.promise("reconciled")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_partials_on_as_they_are(hall, agenda):
+def test_mote_without_room_forwards_partials_unmerged(hall, agenda):
     dies = InjectedFault("dies", "dies", 200_000, None, (LARGE,))
     scenario = replace(hall("esp32"), queries=GROUPED, faults=(dies,))
     bed = EventTestbed(scenario, 1, agenda=agenda, pushdown="everything")
@@ -83,7 +83,7 @@ def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_part
 
 @pytest.mark.promise("reconciled")
 @pytest.mark.parametrize("terms", [21, 22, 24, 25])
-def test_what_leaves_no_room_for_what_is_folded_already_is_refused_with_the_numbers(hall, terms):
+def test_query_without_room_beside_folds_is_refused(hall, terms):
     """A fold that just fits goes on; one that has no room itself is collected."""
     where = " AND ".join(f"c{n % 8} <> {100_000 + n}" for n in range(terms))
     fold = ScenarioQuery("fold", f"SELECT AVG(c0) AS mean FROM hall [NOW] WHERE {where}", 0, None)

@@ -32,7 +32,7 @@ def ran(kind, text, *others, **radio):
 @pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
 @pytest.mark.parametrize(("kind", "told"), [("awake", 150), ("by agenda", 270)])  # who sleeps hears late of it
-def test_motes_stop_when_the_last_windows_are_there_and_each_is_whole(kind, told, text):
+def test_motes_stop_after_the_last_whole_window_of_for(kind, told, text):
     bed, measured = ran(kind, text)
     assert judge(bed, "short") > 0
     assert SHORT - 10 <= max(tick for _, tick in measured) <= SHORT + told
@@ -44,7 +44,7 @@ def test_motes_stop_when_the_last_windows_are_there_and_each_is_whole(kind, told
 @pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_asks_on_misses_nothing_and_what_comes_late_still_revises(kind, text):
+def test_late_reading_revises_after_another_query_ended(kind, text):
     bed, measured = ran(kind, text, ScenarioQuery("stays", STAYS, 0, None), **LOSSY)
     assert judge(bed, "short") > 0 and judge(bed, "stays") > 0
     at_one = {tick for site, tick in measured if site == 1}

@@ -30,13 +30,13 @@ def said(kind):
 
 
 @pytest.mark.promise("delivery")
-def test_nothing_is_asked_for_since_nothing_is_missing_that_could_be_sent_again():
+def test_no_frame_is_requested_without_a_gap():
     assert said(FrameKind.ACK) == []
     assert {each.lost for each in office().station.reconcilers.links.by_mote.values()} == {0}
 
 
 @pytest.mark.promise("delivery")
-def test_a_mote_says_a_partial_in_five_minutes_and_twice_in_an_hour_what_became_of_its_readings():
+def test_quiet_mote_sends_partials_and_two_counts_an_hour():
     motes, windows = set(office().built.motes), (HOUR - TOLD) // 300
     assert Counter(mote for mote, _, _ in said(FrameKind.PARTIAL)) == dict.fromkeys(motes, windows)
     events = {(origin, seq) for _, origin, seq in said(FrameKind.EVENT)}
@@ -45,7 +45,7 @@ def test_a_mote_says_a_partial_in_five_minutes_and_twice_in_an_hour_what_became_
 
 
 @pytest.mark.promise("delivery")
-def test_all_that_is_lost_are_partials_that_the_air_swallowed_as_often_as_one_is_tried():
+def test_only_partials_with_all_attempts_lost_are_lost():
     sent = [e for e in office().trace.of("sent") if e["kind"] == FrameKind.PARTIAL.name]
     assert all(e["attempts"] == MAX_ATTEMPTS for e in sent if not e["known"])
     assert {e["kind"] for e in office().trace.of("given_up")} == {FrameKind.PARTIAL.name}

@@ -17,7 +17,7 @@ from tests.simulation.test_program_memory_limits import too_large
 
 @pytest.mark.promise("faults", "ledger")
 @pytest.mark.parametrize("number", range(count_of(8, 400)))
-def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was_heard(number, tmp_path, tally):
+def test_random_network_answers_equal_replay_of_arrivals(number, tmp_path, tally):
     rng = random.Random(f"{SEED}:anything:{number}")
     make = Maker(rng, tmp_path)
     scenario, moves = make.scenario(), rng.choice([*PushdownPolicy, *[PushdownPolicy.EVERYTHING] * 3])

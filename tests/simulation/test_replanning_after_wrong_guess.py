@@ -47,7 +47,7 @@ def messages(bed, begin, end):
 
 
 @pytest.mark.promise("cheapest-placement")
-def test_the_planner_changes_its_mind_twice_messages_fall_and_the_answers_are_those_of_a_replay():
+def test_replanned_twice_messages_fall_and_answers_hold():
     bed = ran("selection_guessed_wrong", 12 * HOUR)
     begin = bed.scenario.begin_ms // 1_000
     assert [folded for _, folded in ways(bed, "warm")] == [False, True, False]
@@ -63,7 +63,7 @@ def test_the_planner_changes_its_mind_twice_messages_fall_and_the_answers_are_th
 
 
 @pytest.mark.promise("cheapest-placement")
-def test_each_tick_is_answered_once_and_by_all_sites_while_programs_are_exchanged():
+def test_migration_answers_each_tick_once_by_all_sites():
     bed = ran("selection_guessed_wrong", 12 * HOUR)
     first = Counter(key for what, key in said_by(bed, "warm") if what == "window")
     ticks = sorted(tick for tick, _ in first)
@@ -119,7 +119,7 @@ def exchanged(text, agenda, *others, **radio):
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("radio", [{}, {"delivery": 0.7}], ids=["no loss", "loss"])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(window, agenda, radio, monkeypatch):
+def test_windows_migrate_to_another_plan_and_back(window, agenda, radio, monkeypatch):
     monkeypatch.setattr(migration, "REVIEW_ROUNDS", 10**6)
     monkeypatch.setattr(migration, "QUIET_ROUNDS", 10**6)
     monkeypatch.setattr(migration, "MIN_SAVING", 0.0)
@@ -130,7 +130,7 @@ def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(
     assert judge(bed, "0") >= 50
 
 
-def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_then(monkeypatch):
+def test_query_for_delivered_readings_misses_none(monkeypatch):
     monkeypatch.setattr(migration, "REVIEW_ROUNDS", 10**6)
     monkeypatch.setattr(migration, "QUIET_ROUNDS", 10**6)
     monkeypatch.setattr(migration, "MIN_SAVING", 0.0)
@@ -146,7 +146,7 @@ def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_th
 
 
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_gone(agenda):
+def test_fold_yields_to_collecting_query_and_returns(agenda):
     """A few rounds after either, not after an hour; by agenda when motes have changed to that which the other came or went with."""
     text = "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall [FROM NOW-50 TO NOW SLIDE 20 SEC]"
     both = (
@@ -164,7 +164,7 @@ def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_g
 
 
 @pytest.mark.promise("cheapest-placement")
-def test_what_is_not_clearly_cheaper_stays_as_it_is():
+def test_plan_that_saves_little_is_not_adopted():
     """Half of the readings pass: folding them would cost about the same."""
     text = "SELECT AVG(temp) AS mean FROM hall [NOW] WHERE supply >= 2950"
     bed = ran("filtering", 2_000, text)

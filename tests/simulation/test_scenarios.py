@@ -39,7 +39,7 @@ def ledger(bed):
 
 @pytest.mark.promise("faults")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
-def test_the_answers_are_those_of_a_replay_of_what_was_delivered(name, agenda):
+def test_answers_equal_replay_of_delivered_readings(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
     assert judge(bed, "now") >= 38
     assert judge(bed, "minute") >= 5
@@ -56,7 +56,7 @@ def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
 
 @pytest.mark.promise("ledger")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
-def test_the_station_accounts_for_each_reading_of_each_mote_as_the_trace_does(name, agenda):
+def test_ledger_agrees_with_trace_reading_by_reading(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
     told, compared = hold(bed, {("hall", mote): range(0, SECONDS, 10) for mote in range(1, 9)})
     assert compared == 8 * SECONDS // 10
@@ -64,7 +64,7 @@ def test_the_station_accounts_for_each_reading_of_each_mote_as_the_trace_does(na
 
 
 @pytest.mark.promise("ledger")
-def test_what_is_wrong_by_one_in_the_ledger_of_readings_is_found():
+def test_ledger_entry_off_by_one_is_found():
     """In any one number, and in any two that leave the sums as they are."""
     bed = ran("loses_forty_percent_in_bursts", SECONDS)
     due = {("hall", mote): range(0, SECONDS, 10) for mote in range(1, 9)}
@@ -82,7 +82,7 @@ def test_what_is_wrong_by_one_in_the_ledger_of_readings_is_found():
 
 
 @pytest.mark.promise("ledger")
-def test_counters_tell_what_was_folded_on_motes_and_never_came():
+def test_counters_report_folded_readings_that_never_arrived():
     """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.6, queries=(asked,))
@@ -101,7 +101,7 @@ def test_counters_tell_what_was_folded_on_motes_and_never_came():
 
 @pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
-def test_motes_have_used_what_the_frames_and_samples_of_the_trace_cost(name, agenda):
+def test_energy_equals_cost_of_traced_frames_and_samples(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
     assert bed.spent() == pytest.approx(expected(bed, SECONDS * 1_000), rel=1e-9)
 
@@ -122,7 +122,7 @@ def times_on(bed, mote):
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("name", [name for name, agenda in RUNS if agenda])
-def test_who_sleeps_hears_nothing(name):
+def test_sleeping_mote_receives_nothing(name):
     """Whatever came to a mote came while its radio was on, and that was paid for."""
     bed = ran(name, 600 if name == "partition_and_heal" else SECONDS, agenda=True)
     on = {mote: times_on(bed, mote) for mote in bed.built.motes}
@@ -135,7 +135,7 @@ def test_who_sleeps_hears_nothing(name):
 
 
 @pytest.mark.promise("agenda")
-def test_a_radio_is_on_in_the_slots_of_an_agenda_and_at_no_other_time_once_all_is_told():
+def test_settled_radio_is_on_only_in_its_slots():
     bed = ran("calm", SECONDS, agenda=True)
     agenda, startup = bed.station.world.agenda, round(table_of("telosb")["radio"]["startup_ms"] * 1_000)
     period = agenda.period * bed.catalog.tick_ms * 1_000
@@ -157,7 +157,7 @@ def test_a_radio_is_on_in_the_slots_of_an_agenda_and_at_no_other_time_once_all_i
 
 @pytest.mark.promise("deterministic")
 @pytest.mark.parametrize("name", ["calm", "loses_forty_percent_in_bursts"])
-def test_the_same_scenario_and_seed_give_the_same_trace_byte_for_byte(name):
+def test_same_scenario_and_seed_give_identical_trace(name):
     first, second, other = (str(run(name, 60, seed).built.trace) for seed in (1, 1, 2))
     assert first == second
     assert first != other
@@ -181,7 +181,7 @@ FOLDED = (
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", [partial(EventTestbed, agenda=True), VectorTestbed], ids=["by agenda", "swept"])
-def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(kind):
+def test_larger_mtu_makes_longer_frames_only(kind):
     """ESP-NOW carries 250 bytes: sixteen readings in one frame, and partials that no frame of IEEE 802.15.4 has room for."""
     scenario = read_scenario(FOLDER / "calm.toml")
     motes = {n: replace(mote, hardware="esp32") for n, mote in scenario.deployment.motes.items()}
@@ -198,7 +198,7 @@ def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(
 
 
 @pytest.mark.promise("network-heals")
-def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_saved():
+def test_children_of_dead_parent_find_another_and_resend():
     bed = ran("parent_dies_mid_epoch", SECONDS)
     assert max(tick for site, tick in produced(bed) if site == 1) == 120
     before, after = bed.built.motes[3].forwarder.parent, bed.station.world.tree
@@ -211,7 +211,7 @@ def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_s
 
 
 @pytest.mark.promise("network-heals")
-def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_another():
+def test_sleeping_children_of_dead_parent_find_another():
     bed = ran("parent_dies_mid_epoch", 600, agenda=True)
     assert 3 in {e.mote for e in bed.trace.of("forsaken")}
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
@@ -224,7 +224,7 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
 
 @pytest.mark.promise("network-heals")
 @pytest.mark.parametrize("agenda", [False, True])
-def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_for_long(agenda):
+def test_moved_mote_reports_links_and_rejoins(agenda):
     bed = ran("mote_moves", SECONDS, agenda=agenda)
     world = bed.station.world
     assert set(world.topology.links[7]) == {1, 3} and 7 not in world.topology.links[4]
@@ -235,7 +235,7 @@ def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_
 
 
 @pytest.mark.promise("network-heals")
-def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silence():
+def test_parent_that_only_acknowledges_is_found_by_silence():
     bed = ran("parent_hangs", SECONDS)
     assert 1 in bed.station.world.topology.links[3]  # its neighbours hear it: no report tells that something is wrong
     assert bed.station.failure_detector.motes == {1}
@@ -246,14 +246,14 @@ def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silenc
 
 
 @pytest.mark.promise("delivery")
-def test_what_a_mote_has_acknowledged_and_not_passed_on_is_asked_for_and_comes_from_where_it_was_measured():
+def test_frame_lost_in_forwarder_is_resent_by_its_origin():
     bed = ran("parent_hangs", SECONDS)
     came = {(site, tick): arrival for (site, tick), arrival in delivered(bed).items()}
     assert {(site, tick) for site in (3, 6) for tick in range(130, 200, 10)} <= came.keys()
     assert all(came[site, tick][0] > 200 for site in (3, 6) for tick in range(130, 190, 10))
 
 
-def test_what_was_saved_during_a_partition_comes_late_and_revises():
+def test_readings_saved_in_a_partition_revise_windows():
     bed = ran("partition_and_heal", SECONDS)
     assert set(delivered(bed)) == produced(bed)
     assert ledger(bed)["late"] >= 6 * 11
@@ -279,7 +279,7 @@ def test_a_mote_that_reboots_among_sleepers_finds_its_way_back():
     assert all(mote.forwarder._slots for mote in bed.built.motes.values())
 
 
-def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
+def test_settled_motes_under_agenda_use_little_energy():
     awake, asleep = (ran("calm", SECONDS, agenda=agenda) for agenda in (False, True))
     assert set(delivered(asleep)) == produced(asleep)
     for mote in range(1, 9):
@@ -288,7 +288,7 @@ def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("by", [-86_400_000, -7_000, 7_000])
-def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
+def test_clock_jump_within_a_round_keeps_the_agenda(by):
     """Back by more than half a round, slots that are planned lie in the past; back by a day, before the beginning."""
     scenario = replace(
         read_scenario(FOLDER / "calm.toml"), faults=(InjectedFault("jump", "clock_jumps", 103_500, None, (1,), by),)
@@ -301,7 +301,7 @@ def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("mote, hops", [(1, 1), (6, 3)])
 @pytest.mark.parametrize("by", [-60_000, -10_000, 10_000, 60_000])
-def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_has_spoken(mote, hops, by):
+def test_clock_wrong_by_whole_rounds_is_set_at_next_exchange(mote, hops, by):
     """All of its slots are those of a right clock; what it has stamped tells. Back, it says nothing until it is that late again."""
     fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,))
@@ -319,7 +319,7 @@ def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("mote", [2, 8])
 @pytest.mark.parametrize("by", [30_000, 86_400_000])
-def test_a_clock_that_is_ahead_is_set_right_also_below_one_that_merges_what_it_folds(mote, by, agenda):
+def test_clock_ahead_below_merging_parent_is_set(mote, by, agenda):
     """What it stamps waits above it until its time has come."""
     fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
@@ -332,7 +332,7 @@ def test_a_clock_that_is_ahead_is_set_right_also_below_one_that_merges_what_it_f
     assert judge(bed, "sum") >= 34
 
 
-def test_a_clock_that_is_a_day_ahead_closes_no_window_and_its_readings_are_set_aside():
+def test_clock_a_day_ahead_closes_no_window():
     bed = ran("clock_jumps_a_day", SECONDS)
     assert ledger(bed)["ahead"] >= 1
     assert {tick for site, tick in delivered(bed) if site == 4 and tick > 86_400}
@@ -356,7 +356,7 @@ def test_copies_count_once_and_damage_is_noticed():
     assert len(bed.trace.of("damaged")) <= bed.station.errors.total() <= 2 * len(bed.trace.of("damaged"))
 
 
-def test_what_came_while_the_base_station_was_away_is_not_lost():
+def test_frames_during_absence_of_base_are_not_lost():
     bed = ran("base_goes_away", SECONDS)
     assert set(delivered(bed)) == produced(bed)
     assert ledger(bed)["late"] > 60
@@ -374,7 +374,7 @@ def test_a_mote_that_two_gateways_hear_is_one_mote():
 
 
 @pytest.mark.promise("ledger")
-def test_what_comes_merged_for_one_and_by_itself_for_another_is_told_apart():
+def test_reading_merged_and_delivered_is_counted_in_both():
     each = ScenarioQuery("each", "SELECT site, temp FROM hall [NOW]", 0, None)
     total = ScenarioQuery("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=(each, total))
@@ -395,7 +395,7 @@ def test_a_sensor_that_fails_leaves_nulls():
     assert answers(bed, "now")[150, 1][0]["hall"] == [8, 8]
 
 
-def test_batteries_end_when_they_have_given_what_they_had():
+def test_mote_dies_when_its_battery_is_empty():
     bed = ran("battery_of_the_worst_dies", SECONDS)
     died = bed.tally.died
     assert {why for _, why in died.values()} == {"battery"}
@@ -407,7 +407,7 @@ def test_batteries_end_when_they_have_given_what_they_had():
 
 
 @pytest.mark.promise("agenda")
-def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its_reason(tmp_path):
+def test_motes_without_feasible_agenda_stay_awake_with_reason(tmp_path):
     """With a slow radio a round of one second has no room for a query that wants every reading; when it goes, motes sleep again."""
     for name in ("hall.toml", "calm.toml"):
         text = (FOLDER / name).read_text().replace("every 10 sec", "every 1 sec").replace("telosb", "mica2")

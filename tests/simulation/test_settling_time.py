@@ -33,7 +33,7 @@ def since(bed, ms, what):
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_within_ten_of_them(seed):
+def test_later_query_runs_on_all_motes_within_ten_rounds(seed):
     bed = EventTestbed(hall_of_minutes(), seed, agenda=True)
     bed.run_until(LATER_AT)
     settled = {}
@@ -53,7 +53,7 @@ def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_within_eight(seed):
+def test_folding_network_gets_new_program_within_eight_rounds(seed):
     """Five until all have asked, one for each of three hops."""
     calm = read_scenario(FOLDER / "calm.toml")
     fold = ScenarioQuery("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-90 TO NOW SLIDE 100 SEC]", 0, None)
@@ -71,7 +71,7 @@ def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_with
 
 @pytest.mark.promise("delivery")
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two_hundred_seconds(seed):
+def test_all_readings_arrive_after_half_the_frames_were_lost(seed):
     calm = read_scenario(FOLDER / "calm.toml")
     topology = calm.deployment.topology
     links = tuple((s, r, topology.ratio(s, r) / 2) for r, heard in topology.links.items() for s in heard)
@@ -88,7 +88,7 @@ def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two
 
 
 @pytest.mark.promise("agenda")
-def test_where_motes_hear_more_than_their_reports_can_name_no_slot_is_disturbed_and_nobody_is_forsaken():
+def test_more_neighbours_than_a_report_holds_cause_no_collision():
     day = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)
     heard = [sum(map(bool, links.values())) for links in day.deployment.topology.links.values()]
     assert min(heard) > MAX_NEIGHBOURS

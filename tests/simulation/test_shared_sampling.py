@@ -43,7 +43,7 @@ MOVES = pytest.mark.parametrize("moves", ["planned", "nothing"])
 @pytest.mark.promise("sampled-once")
 @RUNS
 @MOVES
-def test_no_tick_is_measured_twice_and_none_that_nobody_wants(agenda, moves):
+def test_each_due_tick_is_measured_once_and_no_other(agenda, moves):
     measured = Counter((e.mote, e["tick"]) for e in ran(agenda, moves).trace.of("produced"))
     assert set(measured.values()) == {1}
     assert len({mote for mote, _ in measured}) == 8
@@ -75,7 +75,7 @@ def test_a_reading_is_in_one_frame_which_crosses_each_link_once(agenda, moves):
 @pytest.mark.promise("sampled-once")
 @RUNS
 @MOVES
-def test_who_stays_misses_no_tick_while_others_come_and_go(agenda, moves):
+def test_staying_query_misses_no_tick(agenda, moves):
     bed = ran(agenda, moves)
     assert not bed.refused and judge(bed, "rare") > 40
     missed = {(mote, tick) for mote in range(1, 9) for tick in range(FROM, SECONDS - 60) if tick % 30 == 0}

@@ -19,7 +19,7 @@ def produced(bed):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("delivery, bursts", [(1.0, None), (0.7, Bursts(begin=0.05, end=0.3, left=0.2))])
-def test_a_hall_that_is_swept_answers_what_a_replay_does(delivery, bursts):
+def test_swept_hall_answers_as_replay(delivery, bursts):
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=delivery, bursts=bursts)
     bed = run_scenario(scenario, 1_200, kind=VectorTestbed)
     assert judge(bed, "now") >= 115
@@ -32,7 +32,7 @@ def test_a_hall_that_is_swept_answers_what_a_replay_does(delivery, bursts):
     assert max(bed.spent().values()) < 0.1 * 1_200 * 3.0 * 0.0215
 
 
-def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
+def test_swept_batteries_end_and_coverage_falls():
     deployment = read_scenario(FOLDER / "calm.toml").deployment
     weak = {n: replace(site, battery=0.4) for n, site in deployment.motes.items()}
     scenario = replace(read_scenario(FOLDER / "calm.toml"), deployment=replace(deployment, motes=weak))
@@ -50,13 +50,13 @@ def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
 
 
 @pytest.mark.parametrize("name", ["parent_dies_mid_epoch", "duplicates_and_reordering"])
-def test_what_cannot_be_swept_is_refused_with_the_reason(name):
+def test_scenario_with_changes_cannot_be_swept(name):
     with pytest.raises(NotVectorisableError, match=r"injects faults|the wire"):
         VectorTestbed(read_scenario(FOLDER / f"{name}.toml"), 1)
 
 
 @pytest.mark.promise("predicted-energy")
-def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next():
+def test_filter_report_across_two_steps_is_sent():
     scenario = replace(
         read_scenario(FOLDER / "calm.toml"), delivery=1.0, queries=(ScenarioQuery("rare", RARELY, 0, None),)
     )
@@ -72,7 +72,7 @@ def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next()
 
 @pytest.mark.promise("ledger")
 @pytest.mark.parametrize("window", ["NOW", "FROM NOW-50 TO NOW SLIDE 60 SEC"])
-def test_what_is_merged_in_a_swept_hall_is_accounted_for_mote_by_mote(window):
+def test_swept_merged_readings_are_accounted_by_mote(window):
     query = ScenarioQuery("sum", f"SELECT SUM(temp) AS total FROM hall [{window}]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.7, queries=(query,))
     bed = run_scenario(scenario, 1_200, kind=partial(VectorTestbed, pushdown="everything"))

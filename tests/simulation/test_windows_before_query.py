@@ -31,7 +31,7 @@ def windows(bed, name):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_what_was_filtered_for_others_is_missed_by_who_comes_later(agenda):
+def test_reading_filtered_earlier_is_missing_for_later_query(agenda):
     bed = ran(agenda, WARM, ALL)
     begin = bed.scenario.begin_ms // 1_000
     of_all = {(e.mote, e["tick"] - begin): e["sent"] for e in bed.trace.of("produced")}
@@ -46,14 +46,14 @@ def test_what_was_filtered_for_others_is_missed_by_who_comes_later(agenda):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_who_wants_the_same_misses_nothing(agenda):
+def test_later_query_with_same_condition_misses_nothing(agenda):
     bed = ran(agenda, WARM, SAME)
     assert judge(bed, "same") >= 5
     assert set(map(tuple, windows(bed, "same").values())) == {(96, 96)}
 
 
 @pytest.mark.promise("placement")
-def test_while_somebody_wants_all_nothing_is_filtered_and_whoever_comes_then_knows_it():
+def test_nothing_is_filtered_while_a_query_collects_all():
     bed = ran(False, WARM, ALL, AFTER)
     assert judge(bed, "after") >= 3
     found = windows(bed, "after")
@@ -61,7 +61,7 @@ def test_while_somebody_wants_all_nothing_is_filtered_and_whoever_comes_then_kno
 
 
 @pytest.mark.promise("placement")
-def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered():
+def test_wider_query_lacks_readings_filtered_for_ended_ones():
     gone = replace(WARM, until_ms=290_000)
     bed = ran(False, gone, replace(AFTER, at_ms=305_000))
     assert judge(bed, "after") >= 5
@@ -70,7 +70,7 @@ def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered()
 
 
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-def test_what_is_still_filtered_for_one_that_went_does_not_count_while_a_fold_has_the_motes_sample_on(agenda):
+def test_filter_of_ended_query_does_not_count_beside_fold(agenda):
     mean = ScenarioQuery("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]", 0, None)
     few = ScenarioQuery("few", "SELECT site, temp FROM hall [NOW] WHERE temp > 23", 0, 303_000)
     more = ScenarioQuery("more", "SELECT site, temp FROM hall [NOW] WHERE temp > 20.5", 304_000, None)

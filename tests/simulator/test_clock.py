@@ -9,7 +9,7 @@ TIME = st.integers(0, 10**15)
 
 
 @given(ppm=PPM, at=TIME, ms=st.integers(0, 10**12), ahead=st.integers(0, 10**13))
-def test_when_is_the_first_moment_at_which_a_clock_shows_that_much(ppm, at, ms, ahead):
+def test_true_time_is_first_moment_that_shows_local_time(ppm, at, ms, ahead):
     clock = Clock(ppm)
     clock.set(at, ms)
     shows = ms * 1_000 + ahead
@@ -26,7 +26,7 @@ def test_a_crystal_is_wrong_by_its_millionths(ppm, at, ms):
 
 
 @pytest.mark.promise("agenda")
-def test_clocks_differ_where_something_is_stamped_with_what_ours_does_not_show_yet_which_is_told_once_a_minute():
+def test_stamp_ahead_of_clock_reports_skew_once_a_minute():
     clock, comparing, second = Clock(), SkewDetector(), 1_000_000
     assert not comparing.detect_skew(clock, 0, 100 * second)  # who has no time does not know
     clock.set(0, 50_000)

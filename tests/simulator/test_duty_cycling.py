@@ -76,9 +76,7 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
 @pytest.mark.parametrize("mote", [1, 2, 3])
 @pytest.mark.parametrize("begun", range(2, 7))
 @pytest.mark.parametrize("every", [1, 10])
-def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_round_from_the_fifth_on(
-    mote, begun, every
-):
+def test_polling_mote_gets_waiting_frame_one_hop_a_round(mote, begun, every):
     rounds = RoundPattern(every, 0, 5)
     line, silent = Line(1.0, rounds), Line(1.0, RoundPattern(every))
     for each in (line, silent):
@@ -100,7 +98,7 @@ def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_r
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
-def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
+def test_poll_is_sent_in_its_turn_only_and_costs_little(ratio):
     line, silent = Line(ratio, RoundPattern(poll_every=5)), Line(ratio, RoundPattern())
     for each in (line, silent):
         each.kernel.run_until(20 * ROUND_US - 1)
@@ -113,7 +111,7 @@ def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
 
 
 @pytest.mark.promise("agenda")
-def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one_and_in_turns():
+def test_motes_wake_in_rounds_with_data_and_in_their_turns():
     def awake(rounds):
         line = Line(1.0, rounds=rounds)
         line.kernel.run_until(100 * ROUND_US - 1)
@@ -127,7 +125,7 @@ def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one
 
 
 @pytest.mark.promise("network-heals")
-def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_each():
+def test_mote_leaves_parent_after_three_fruitless_rounds():
     line = Line(1.0, RoundPattern(7))
     line.kernel.run_until(ROUND_US)
     line.motes[2].hang()
@@ -145,7 +143,7 @@ def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_e
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
-def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
+def test_control_frames_of_a_mote_leave_in_one_round(ratio):
     """Its slot has room for some frames more than its readings; it comes again until nothing is left."""
     quiet, talking = Line(ratio), Line(ratio)
     for line in (quiet, talking):
@@ -168,7 +166,7 @@ def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
 
 
 @pytest.mark.promise("agenda")
-def test_a_parent_that_never_hears_that_there_is_more_is_not_called_at_another_time():
+def test_lost_pending_flag_opens_no_further_slot():
     line = Line(1.0)
     line.kernel.run_until(ROUND_US * 3 // 2)
     line.motes[2].hang()
@@ -181,7 +179,7 @@ def test_a_parent_that_never_hears_that_there_is_more_is_not_called_at_another_t
     assert line.came(FrameKind.EVENT) == []
 
 
-def test_who_has_nothing_to_hear_sleeps_and_who_has_is_awake_a_little_longer():
+def test_mote_stays_awake_only_for_frames_of_its_parent():
     quiet, told = Line(1.0), Line(1.0)
     for line in (quiet, told):
         line.kernel.run_until(ROUND_US * 3 // 2)

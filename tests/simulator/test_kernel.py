@@ -17,7 +17,7 @@ def test_order_is_time_then_priority_then_planning():
     assert done[-1] == "late"
 
 
-def test_what_an_event_plans_for_now_still_happens_now():
+def test_event_scheduled_for_now_runs_now():
     kernel, done = Kernel(), []
     kernel.after(5, lambda: kernel.after(0, lambda: done.append(kernel.now)))
     kernel.run_until(5)

@@ -47,7 +47,7 @@ def sorted_rows(made):
 
 @pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
-def test_both_speeds_measure_the_same(office, text):
+def test_both_engines_measure_the_same(office, text):
     outlook = placed(office, text)
     configs, runs = make_mote_configs(outlook), outlook.placement.placed
     around = replace(scenario_around(office, None), world=WORLD, begin_ms=3_600_000, bursts=Bursts(0.05, 0.4, 0.3))
@@ -66,7 +66,7 @@ def test_both_speeds_measure_the_same(office, text):
     assert sorted_rows(many.sampled["lab"]) == sorted_rows(one.sampled["lab"])
 
 
-def test_without_loss_all_is_heard_of(office):
+def test_without_loss_all_readings_are_covered(office):
     calm = replace(office, links=dict.fromkeys(office.links, 1.0))
     around = replace(scenario_around(calm, None), world=WORLD)
     outlook = placed(calm, QUERIES["filtered"])
@@ -74,7 +74,7 @@ def test_without_loss_all_is_heard_of(office):
     assert found.covered == {"lab": 1.0} and not found.tally.lost.total()
 
 
-def test_what_cannot_be_swept_is_simulated_mote_by_mote(office):
+def test_measurement_falls_back_to_event_engine(office):
     """A table with more groups than it has room for: what goes early is for the motes themselves to tell."""
     text = "SELECT site, light, COUNT(*) FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN] GROUP BY site, light"
     outlook = placed(office, text, PushdownPolicy.EVERYTHING)

@@ -149,7 +149,7 @@ def test_unanswered_readings_are_kept_and_sent_together():
     assert len(base.trace.of("given_up")) == 1
 
 
-def test_what_waits_while_a_frame_is_on_its_way_goes_into_one_frame():
+def test_readings_wait_for_frame_under_way_and_share_one_frame():
     base = Base()
     base.mote.forwarder._mac._retry = RetryPolicy(again=5, pause_ms=25_000)
     base.deploy()
@@ -176,7 +176,7 @@ def test_a_clock_set_back_samples_no_epoch_twice():
 
 @pytest.mark.promise("no-double-count")
 @pytest.mark.parametrize("ahead, told", [(25_000, 0), (0, -25_000), (25_000, -25_000)])
-def test_who_starts_anew_measures_no_tick_again_whatever_its_clock_was_and_whatever_time_it_is_told(ahead, told):
+def test_rebooted_mote_measures_no_tick_twice(ahead, told):
     base = Base()
     base.deploy()
     base.mote.jump(ahead)
@@ -217,7 +217,7 @@ def told(base, kind, decode):
     return [decode(frame.payload) for _, frame in base.received if frame.kind is kind]
 
 
-def test_it_says_what_it_has_installed_and_again_to_whoever_does_not_know():
+def test_mote_confirms_installed_image_again_on_repeat():
     base = Base()
     base.deploy()
     base.run_for(100)
@@ -235,7 +235,7 @@ def test_it_says_what_it_has_installed_and_again_to_whoever_does_not_know():
 
 
 @pytest.mark.promise("delivery")
-def test_without_a_parent_it_introduces_itself_again_ever_more_slowly():
+def test_mote_without_parent_announces_itself_ever_more_slowly():
     base = Base()
     base.run_for(100_000)
     begun = [round((now - BEGIN_US) / 10_000_000) for now, frame in base.received if frame.kind is FrameKind.HELLO]
@@ -258,7 +258,7 @@ def test_it_asks_for_the_blocks_that_did_not_come():
     )
 
 
-def test_it_refuses_an_image_that_makes_no_sense_to_it_and_keeps_what_it_has():
+def test_invalid_image_is_rejected_and_the_present_one_kept():
     base = Base()
     base.deploy()
     nonsense = Image(4, b"no program")
@@ -269,7 +269,7 @@ def test_it_refuses_an_image_that_makes_no_sense_to_it_and_keeps_what_it_has():
     assert base.readings() == [(100, 200)]
 
 
-def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
+def test_requested_frame_that_is_gone_is_reported_lost():
     base = Base()
     base.run_for(100)
     account = Frame(
@@ -281,7 +281,7 @@ def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
 
 
 @pytest.mark.promise("delivery")
-def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
+def test_mote_resends_requested_frames_and_forgets_acknowledged():
     base = Base()
     base.mote.forwarder.parent = COORDINATOR
     base.deploy()
@@ -300,7 +300,7 @@ def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
 
 
 @pytest.mark.promise("ledger")
-def test_it_says_what_became_of_its_readings_and_that_its_clock_was_moved():
+def test_mote_reports_counts_and_moved_clock():
     base = Base()
     base.mote.forwarder.parent = COORDINATOR
     base.deploy()
@@ -329,7 +329,7 @@ def test_nonsense_is_neither_obeyed_nor_answered(kind, payload):
     assert not base.trace.of("received")
 
 
-def test_frames_on_their_way_down_are_passed_on_along_their_route():
+def test_downward_frames_follow_their_route():
     base = Base()
     other = Mote(4, 1, base.kernel, base.medium, base.trace, ())
     other.start()

@@ -40,7 +40,7 @@ class Listening:
 
 
 @given(made=networks())
-def test_a_partial_that_arrives_says_what_the_readings_in_it_say(made):
+def test_arrived_partial_equals_aggregate_of_its_readings(made):
     tables = {t.number: t for each in made.configs.values() for p in each.orders.programs for t in p.tables}
     assume(tables)
     kernel, trace, provenance, wire = Kernel(made.begin_us), Trace(), Provenance(), Listening()
@@ -86,7 +86,7 @@ TOLD = {
 }
 
 
-def test_partials_are_numbered_from_the_other_end_until_numbers_meet():
+def test_partials_are_numbered_downwards_until_numbers_meet():
     kernel, trace = Kernel(0), Trace()
     out = Mote(1, 5, kernel, RadioMedium(kernel, trace, Links({}, 1)), trace, SENSORS, kind=KIND)._memory.outbox
 
@@ -105,7 +105,7 @@ def test_partials_are_numbered_from_the_other_end_until_numbers_meet():
 
 @pytest.mark.promise("no-double-count")
 @pytest.mark.parametrize("told", TOLD)
-def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(told):
+def test_copy_of_partial_counts_once_after_new_orders(told):
     """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""
     kernel, trace, parent, frame = parent_and_partial()
     for schedule, orders in TOLD[told]:
@@ -116,7 +116,7 @@ def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(
 
 
 @pytest.mark.promise("no-double-count")
-def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_told():
+def test_possible_copy_after_reboot_is_dropped_and_reported():
     """The child's partial has come home in its parent's; then the parent starts anew, and is offered the copy."""
     kernel, trace, parent, frame = parent_and_partial()
     parent.install(MoteConfig(SCHEDULE, FOLDS, TICK_MS))
@@ -133,7 +133,7 @@ def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_
 
 
 @pytest.mark.promise("no-double-count")
-def test_what_cannot_have_been_here_before_is_taken_also_by_who_has_lost_its_memory():
+def test_first_copy_after_reboot_is_taken():
     kernel, trace, parent, frame = parent_and_partial()
     parent.reboot()
     assert not parent.forwarder.accept(encode(frame))  # it has no parent yet; the child offers it again
@@ -144,7 +144,7 @@ def test_what_cannot_have_been_here_before_is_taken_also_by_who_has_lost_its_mem
 
 
 @pytest.mark.promise("no-double-count")
-def test_who_had_no_room_for_all_that_it_took_doubts_what_is_offered_again_for_as_long_as_it_may_be():
+def test_full_duplicate_filter_doubts_repeats_for_a_while():
     copies = DuplicateFilter(None)
     assert not copies.may_be_forgotten((1, 1, 500), 0)
     for number in range(CAPACITY + 1):

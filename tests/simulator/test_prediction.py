@@ -69,7 +69,7 @@ def predicted(links, tree, duties):
     [(0.0, 1.0, 0.001), (0.2, 1.0, 0.05), (0.2, 0.5, 0.05), (None, 1.0, 0.1), (None, 0.5, 0.2)],
     ids=["nothing is lost", "a fifth is lost", "… in slots half as long", "links of the office", "… half as long"],
 )
-def test_predicted_energy_is_what_motes_use(office, loss, share, allowed, counts):
+def test_predicted_energy_equals_measured_energy(office, loss, share, allowed, counts):
     """`share` of a slot that would hold every attempt of every frame; None are the links of the office as they are."""
     tree = choose_tree(office.topology, office.gateways)
     links = office.links if loss is None else dict.fromkeys(office.links, 1 - loss)

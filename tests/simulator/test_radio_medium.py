@@ -67,7 +67,7 @@ class Bench:
         return [(e["attempts"], bool(e["came"]), bool(e["known"])) for e in self.trace.of("sent")]
 
 
-def test_what_is_handed_over_is_heard_once_and_acknowledged():
+def test_hand_over_is_received_once_and_acknowledged():
     bench = Bench(2, NullChannel())
     frame = bench.send(1, 2)
     bench.kernel.run_until(10**9)
@@ -82,7 +82,7 @@ def test_what_is_handed_over_is_heard_once_and_acknowledged():
     ("there", "back", "attempts", "came"),
     [(0.0, 1.0, MAX_ATTEMPTS, False), (1.0, 0.0, MAX_ATTEMPTS, True), (1.0, 1.0, 1, True)],
 )
-def test_a_frame_is_tried_until_it_is_acknowledged_and_never_taken_twice(there, back, attempts, came):
+def test_frame_is_retried_until_acknowledged_and_taken_once(there, back, attempts, came):
     bench = Bench(2, LossyChannel({(1, 2): there, (2, 1): back}, seed=1))
     bench.send(1, 2)
     bench.kernel.run_until(10**9)
@@ -104,7 +104,7 @@ def test_losses_are_as_frequent_as_the_links_say():
 
 @pytest.mark.promise("deterministic")
 @given(seed=st.integers(0, 2**32), others=st.lists(st.sampled_from([(1, 3), (3, 2), (2, 1), (3, 1)]), max_size=4))
-def test_what_else_is_sent_leaves_the_luck_of_a_link_as_it_was(seed, others):
+def test_other_frames_leave_draws_of_a_link_unchanged(seed, others):
     """Before it, in the same second, by the same sender and to the same receiver; in bad times, too."""
     found = []
     for more in ([], others):
@@ -121,7 +121,7 @@ def test_what_else_is_sent_leaves_the_luck_of_a_link_as_it_was(seed, others):
     assert found[0] == found[1]
 
 
-def test_a_broadcast_is_heard_by_all_who_hear_and_not_repeated():
+def test_broadcast_reaches_all_receivers_once():
     bench = Bench(4, LossyChannel({(1, 2): 1.0, (1, 3): 1.0}, seed=1))
     bench.send(1, BROADCAST)
     bench.kernel.run_until(10**9)
@@ -129,7 +129,7 @@ def test_a_broadcast_is_heard_by_all_who_hear_and_not_repeated():
     assert bench.outcomes[0][0] == 1
 
 
-def test_who_sleeps_or_is_cut_off_hears_nothing():
+def test_sleeping_or_cut_radio_receives_nothing():
     bench = Bench(3, NullChannel())
     bench.ears[2].listening = False
     bench.medium.cut(3)
@@ -143,7 +143,7 @@ def test_who_sleeps_or_is_cut_off_hears_nothing():
     assert len(bench.ears[3].heard) == 1
 
 
-def test_slots_that_overlap_disturb_each_other_only_within_earshot():
+def test_overlapping_slots_collide_only_within_earshot():
     def both(links):
         bench = Bench(4, LossyChannel(dict.fromkeys(links, 1.0), seed=1))
         for sender, receiver in ((1, 2), (3, 4)):
@@ -159,7 +159,7 @@ def test_slots_that_overlap_disturb_each_other_only_within_earshot():
     assert both([*apart, (3, 2)])[1] == 1  # 2 hears both at once; 1 has to send again
 
 
-def test_what_does_not_fit_into_a_slot_is_given_up():
+def test_frame_that_does_not_fit_into_slot_is_given_up():
     bench = Bench(2, NullChannel())
     mac = bench.macs[1]
     mac.use_slots(True)
@@ -175,7 +175,7 @@ def test_what_does_not_fit_into_a_slot_is_given_up():
 
 
 @pytest.mark.promise("delivery")
-def test_what_was_asked_for_has_the_room_that_is_left_in_a_slot_and_waits_for_another():
+def test_resent_frame_takes_room_left_in_slot_or_waits():
     """Slots have room for what is due, so without that it would be given up in each of them, and asked for until nobody does."""
     bench = Bench(2, NullChannel())
     mac = bench.macs[1]
@@ -204,7 +204,7 @@ def test_bad_times_begin_and_end_as_often_as_they_should(seed, link):
     assert len(bad) < 60 or 1 - sum(bad) / len(bad) == pytest.approx(0.2, abs=0.17)
 
 
-def test_energy_is_time_in_each_state_times_what_it_draws():
+def test_energy_is_time_in_state_times_current():
     account = EnergyAccount(awake_us=2_000_000, send_us=500_000, compute_us=1_000_000, sampled_nc=176_000)
     expected = 17.4 * 0.5 + 19.7 * 1.5 + 0.0 * 8 + 1.8 * 3 + 0.0051 * 7 + 0.176
     assert spent(TELOSB, 10_000_000, account) == pytest.approx(3.0 * expected * 1e-3)

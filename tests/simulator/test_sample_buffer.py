@@ -19,7 +19,7 @@ kept = st.tuples(st.sampled_from(SAMPLINGS), st.integers(1, 3), st.booleans())
 
 
 @given(st.lists(kept, max_size=60), st.sets(st.integers(0, 60)))
-def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
+def test_buffered_readings_leave_once_in_order_and_in_runs(rows, taken):
     """A row is None where it was filtered; epochs may be skipped; now and then all that waits is taken."""
     waiting, epoch, expected, found = SampleBuffer(), {0: 0, 1: 0}, {0: [], 1: []}, {0: [], 1: []}
     for at, (sampling, step, filtered) in enumerate(rows):
@@ -39,7 +39,7 @@ def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
 
 
 @pytest.mark.promise("agenda")
-def test_what_was_filtered_waits_for_no_more_when_it_is_sampled_no_more():
+def test_filtered_run_leaves_when_its_sampling_ends():
     waiting = SampleBuffer()
     for sampling in SAMPLINGS:
         waiting.keep(sampling, 0, None)
@@ -58,7 +58,7 @@ def test_where_there_is_no_room_the_oldest_is_dropped():
 
 
 @pytest.mark.promise("ledger")
-def test_counts_are_told_when_there_are_enough_epochs_or_the_sampling_has_ended():
+def test_counts_are_due_after_enough_epochs_or_at_the_end():
     counting = ReadingCounters()
     for epoch, outcome in enumerate([SENT, FILTERED, MERGED] * (REPORT_EPOCHS // 3)):
         assert counting.due(SAMPLINGS) == []
@@ -72,7 +72,7 @@ def test_counts_are_told_when_there_are_enough_epochs_or_the_sampling_has_ended(
 
 
 @pytest.mark.promise("ledger")
-def test_counts_of_more_epochs_than_a_frame_can_say_are_told_in_two():
+def test_counts_of_too_many_epochs_are_split():
     """A clock that jumps a day, where readings are due every second; the mote may have to wait until it can tell."""
     counting = ReadingCounters()
     for epoch in (3, 4, 86_404, 86_405):

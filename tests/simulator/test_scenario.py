@@ -51,7 +51,7 @@ def test_a_sensor_gives_no_more_than_it_can():
     assert sensor(told, 1, "supply").read(1, 0) == 4_095
 
 
-def test_crystals_are_wrong_by_up_to_what_is_said_and_each_by_its_own():
+def test_each_crystal_has_its_own_error_within_the_limit():
     told = scenario("[clocks]\nppm = 50\n")
     ppm = [mote.clock._ppm for mote in build_world(told, 1).motes.values()]
     assert all(abs(each) <= 50 for each in ppm)

@@ -15,7 +15,7 @@ from tests.simulator.networks import TICK_MS, Made, collecting, duties_along, ne
 
 @pytest.mark.promise("placement", "deterministic")
 @given(made=networks(), chunks=st.integers(1, 3))
-def test_both_speeds_leave_the_same_trace_and_use_the_same_energy(made, chunks):
+def test_both_engines_give_same_trace_and_energy(made, chunks):
     trace, spent = made.one_by_one()
     swept, spent_too = made.swept(min(chunks, made.rounds))
     assert str(swept) == str(trace)
@@ -24,7 +24,7 @@ def test_both_speeds_leave_the_same_trace_and_use_the_same_energy(made, chunks):
 
 @pytest.mark.promise("deterministic")
 @given(made=joining_networks(), chunks=st.integers(1, 3))
-def test_both_speeds_leave_the_same_trace_where_motes_look_at_two_samplings_together(made, chunks):
+def test_both_engines_give_same_trace_for_joins_on_motes(made, chunks):
     trace, spent = made.one_by_one()
     swept, spent_too = made.swept(min(chunks, made.rounds))
     assert str(swept) == str(trace)
@@ -32,7 +32,7 @@ def test_both_speeds_leave_the_same_trace_where_motes_look_at_two_samplings_toge
 
 
 @pytest.mark.promise("deterministic")
-def test_readings_leave_by_the_numbers_of_their_samplings_where_another_mote_lacks_the_first():
+def test_readings_leave_in_order_of_sampling_numbers():
     left, right = (Side(Sampling(number, "", EpochGrid(0, 10), (channel,)), other, True, False, None)
                    for number, other, channel in ((3, 1, TEMPERATURE), (1, 3, VOLTAGE)))  # fmt: skip
     taking, duties = {4: (left,), 5: (right, left)}, duties_along({4: 0, 5: 0}, 10 * TICK_MS, 1.0, 20)
