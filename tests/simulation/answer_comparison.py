@@ -1,6 +1,6 @@
-"""What a station has said, and what a replay says of the same readings, in a shape in which they can be compared.
+"""Compares the answers of a station with those of a replay of the same readings.
 
-The replay ends where the station is, and no later: so all that was said is compared, and what still waits as well.
+The replay ends at the clock tick of the station. So all answers are compared, and the windows that still wait as well.
 """
 
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from tests.agreement.history import bag, covered
 
 
 def said_by(bed, name):
-    """What is true now of a query, as the station has it."""
+    """The current rows and coverage of a query, by the station."""
     number = bed.numbers[name]
     feed = bed.station.feed
     return now_of(feed.schema(number), [each.update for each in feed.read(number)])
@@ -28,9 +28,9 @@ def said_by(bed, name):
 def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=MappingProxyType({}), silent=0):
     """The same as a replay of inputs has it, in which the query is asked in clock tick `came`.
 
-    By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more; and `begun` says in which
-    clock tick somebody asked it first. Without that the replay begins at tick 0, and all with it. It ends where the station
-    is, or so many `silent` ticks later.
+    `others` has by extent the (tick, site, delivery) of readings that arrived for other queries: they count as present, and have
+    no values here. `begun` has by extent the clock tick of the first query that read it. Without it the replay begins at tick
+    0. It ends at the clock of the station, or so many `silent` ticks later.
     """
     [given] = statements = read_statements([text], bed.catalog)
     recording = read_recording(bed.catalog, inputs, statements)
@@ -86,7 +86,7 @@ def now_of(shape, updates):
 
 
 def difference(expected, got):
-    """The first thing that is said otherwise, in words, or None."""
+    """The first difference in words, or None."""
     for key in sorted(expected.keys() | got.keys(), key=lambda key: (str(key[1]), key[0])):
         if expected.get(key) != got.get(key):
             return f"{key[0]} {key[1]}: expected {expected.get(key, 'nothing')}, got {got.get(key, 'nothing')}"

@@ -1,4 +1,4 @@
-"""What motes must have used, added up line by line from a trace and the tables of hardware.
+"""The energy that motes must have used, added up line by line from a trace and the hardware tables.
 
 Slow and obvious, and nothing of `simulator.energy` or `innet.costs` is in it: a radio that is on listens, but while it sends a
 frame or an acknowledgement; the processor is active then, and while a program runs; each sensor draws what it draws whenever

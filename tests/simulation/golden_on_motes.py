@@ -1,6 +1,6 @@
 """Golden queries in motes: each is asked of a simulated network, and must say what a replay says of what was heard.
 
-What the motes of a lossless network have really sent, filtered and folded stands in the golden file, in a section
+The golden file has the readings that motes of a lossless network sent, filtered and folded, in a section
 `motes` behind the plan:
 
     ---- motes
@@ -33,7 +33,7 @@ from tests.simulation.golden_world import PAST, asking, world_of
 LOOK_MS = 250
 NOT_HERE = "not in motes: "
 UNKNOWN = ("SN202",)
-"""What a query is refused with that names what is left out of a world: strings."""
+"""The errors of queries that read columns which a simulated world lacks: strings."""
 
 
 def run(world, texts, moves, seed=1, agenda=False, **radio):
@@ -71,7 +71,7 @@ def swept(world, texts, moves, seed=1, **radio):
 
 
 def one_by_one(bed, seed):
-    """The trace of motes that keep, one by one, to what those of a swept bed were told."""
+    """The trace of an event-by-event simulation with the configurations of a vector testbed."""
     built = build_world(bed.scenario, seed)
     for number, standing in bed.configs.items():
         built.motes[number].install(standing)
@@ -115,7 +115,7 @@ def _folded(bed, extent, bare):
 
 
 def unheard(bed):
-    """What motes have sent by a second ago of what they measured since all had what they should have, and is not here."""
+    """Readings that motes sent by a second ago, after they were configured, and that did not arrive."""
     samplings, ended = bed.station.world.scheduled.samplings, bed.elapsed_ms // 1_000 - 1
     sent = {(samplings[e["sampling"]].extent, (e.mote, e["tick"])) for e in bed.trace.of("produced") if e["sent"]}
     here = {extent: scenario_judge.delivered(bed, extent).keys() for extent in {extent for extent, _ in sent}}
@@ -123,7 +123,7 @@ def unheard(bed):
 
 
 def less_moved(stated, found):
-    """What did not move though it is stated, in words, or None."""
+    """A reading that was to be pushed down and was not, in words, or None."""
     for extent, counts in stated.items():
         now = found.get(extent, {})
         for what, count in counts.items():
@@ -141,7 +141,7 @@ def as_text(found):
 
 
 def stated(text):
-    """What the section says, by extent; what it does not name is none."""
+    """The counts of the section, by extent; missing ones are 0."""
     counts = dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE))
     every = dict.fromkeys(("measured", "sent", "filtered", "folded"), 0)
     return {

@@ -29,7 +29,7 @@ def asking(scenario, text):
 def intel(data, readings, folder):
     """A real office: what its links delivered was measured, and `readings` is the table of what its motes did.
 
-    Links to the sink are taken both ways. Nobody ever heard mote 5.
+    Links to the sink are taken both ways. No mote received mote 5.
     """
     with tarfile.open(data / "intel_topology.tar.gz") as tar:
         lines = {

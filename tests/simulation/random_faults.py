@@ -8,7 +8,7 @@ JUMPS_MS = (-86_400_000, -7_000, 5_000, 86_400_000)
 
 
 def mishaps(rng, scenario, seconds):
-    """What of a Scenario is to be replaced: up to three faults, a wire that doubles, delays and damages, loss, drift."""
+    """Random replacements for fields of a Scenario: up to three faults, a wire that doubles, delays and damages, loss, drift."""
     wire = WireFaults(rng.choice((0, 0.3)), rng.choice((0, 0.3)), 20_000, rng.choice((0, 0, 0.05)))
     radio = rng.choice(({}, {"delivery": 0.9}, LOSSY))
     faults = tuple(_fault(rng, scenario.deployment, seconds, f"{n}") for n in range(rng.randint(0, 3)))

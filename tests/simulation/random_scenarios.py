@@ -59,7 +59,7 @@ class Maker:
         return {n: Site(n, (0.0, 0.0, 0.0), self.pick(*kinds), self.sensors, 31_320.0) for n in self.motes}
 
     def links(self):
-        """Everybody has a way to a gateway; some have more."""
+        """Every mote has a way to a gateway; some have more."""
         found, near = {}, list(self.roots)
         for mote in self.motes:
             above, ratio = self.pick(*near), self.pick(1.0, 1.0, 0.95, 0.8)
@@ -110,7 +110,7 @@ class Maker:
             yield f"e{number}: sensed ({columns}) every {self.span(every)} at sites {at} {rules}"
 
     def rules(self):
-        """An interval, sites, and what is said of what is late, or ahead."""
+        """An interval, sites, and the policy for late and early readings."""
         few = sorted(self.rng.sample(self.motes, self.rng.randint(1, len(self.motes))))
         said = self.pick("", "wait 2 sec", "wait 20 sec"), self.pick(*LATE), self.pick("", "", "ahead 10 sec")
         return self.pick(5, 10, 15, 20), self.pick(few, self.motes, self.motes), " ".join(said)
@@ -142,7 +142,7 @@ class Maker:
         return f"{self.pick('RSTREAM', 'ISTREAM', 'DSTREAM')}({text})" if self.chance(0.12) else text
 
     def pairs(self):
-        """What is measured of two extents at the same tick, and at the same site where both tell it."""
+        """A join of two extents at the same tick, and at the same site if both have one."""
         self.read = self.rng.sample(sorted(self.extents), 2)
         (left, every), (right, _) = (self.extents[name] for name in self.read)
         window = self.window(every)

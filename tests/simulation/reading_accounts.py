@@ -1,4 +1,4 @@
-"""What became of each reading, by the trace alone, reading by reading; and the ledger of the station held against it."""
+"""The fate of each reading by the trace alone, compared with the ledger of the station."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -78,7 +78,7 @@ def truths(bed, due):
         for way, extent, mote, tick in within.get(frame, ()) if not wired or _taken(bed, e.time) <= now else ():
             if frame not in seen:
                 getattr(of(extent, mote), way)[tick] += 1
-            elif way == "own":  # nobody looks into a copy of a partial
+            elif way == "own":  # the contents of a copied partial do not count
                 of(extent, mote).copies += 1
         seen.add(frame)
     return found
@@ -105,7 +105,7 @@ def balanced(sums):
 
 
 def compare(key, sums, truth, now, unattributed):
-    """What the ledger says of one mote and extent, and the truth; `nobodys` came merged, and it is not told of whom."""
+    """Compare the ledger of one mote and extent with the trace; `unattributed` readings came merged, from unknown sites."""
     balanced(sums)
     due = {tick for tick in truth.due if tick <= now}
     came = truth.own.keys() | truth.merged.keys()
@@ -126,7 +126,7 @@ def compare(key, sums, truth, now, unattributed):
             "not due": sum(times[tick] for tick in times if tick <= now and tick not in due),
         }
         assert {name: sums[name] for name in expected} == expected, key
-    # What is known is so, and the rest is not known.
+    # Known entries are exact, and the rest is not known.
     assert sums["produced"] <= len(made) <= sums["produced"] + sums["not known"], (key, len(made), sums)
     assert sums["not sampled"] + sums["not asked yet"] <= len(due - made), (key, sums)
     gone = made - came

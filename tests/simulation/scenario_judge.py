@@ -32,8 +32,11 @@ def run_scenario(scenario, seconds, seed=1, kind=EventTestbed):
 
 @dataclass(frozen=True)
 class Way:
-    """How what a query reads got here, from which tick of its windows on: by extent, the numbers of the folds of which partials
-    came, and from when on reports say something about it. `begun` is when motes were told of it, if not when the query came."""
+    """The plan that feeds a query from window tick `first` on.
+
+    `folds` has by extent the number of the fold whose partials arrive, `reports_from` by extent the tick from which on filter
+    reports count. `begun` is when motes got the plan, if not when the query was submitted.
+    """
 
     first: int
     folds: dict
@@ -69,7 +72,7 @@ def _way(bed, name):
 
 
 def ways_of(bed, name):
-    """All, in their order; where nobody looked while time went by, there was one."""
+    """All plans in their order; without `remembering` there was one."""
     return getattr(bed, "ways", {}).get(name) or [_way(bed, name)]
 
 
@@ -87,7 +90,7 @@ def samplings_of(bed):
         by_number.setdefault(each.number, []).append(each)
 
     def found(number, time):
-        # Clocks that are right differ by half a tick at most; one that is ahead may begin before anybody else.
+        # Right clocks differ by half a tick at most; a mote whose clock is ahead may begin before the others.
         known = sorted(by_number[number], key=lambda each: each.epochs.start)
         return ([each for each in known if each.epochs.start * tick_us <= time + tick_us // 2] or known[:1])[-1]
 
@@ -108,17 +111,17 @@ def delivered(bed, extent=None):
 
 
 def _read(bed, name, extent):
-    """The attributes that a query reads of an extent. What came without one of them was sent for others."""
+    """The attributes that a query reads of an extent. A reading without one of them was sent for another query."""
     return {attribute for each in _collected(bed, name) if each.extent == extent for attribute in each.sent}
 
 
 def _collected(bed, name):
-    """What would be delivered for a query if nothing ran on motes."""
+    """The readings that would be delivered for a query if nothing ran on motes."""
     return deliver_everything(rewrite(bed.station.world.queries[bed.numbers[name]].plan)[0].root)
 
 
 def _filtered(bed, extent):
-    """{(site, tick): whether anybody believes that} of the readings that motes filtered: not by a sampling when there was another."""
+    """{(site, tick): whether the station accepts the report} of filtered readings: not if a later sampling was in effect."""
     samplings, found = samplings_of(bed), {}
     known = [each for each in _samplings(bed) if each.extent == extent]
     for e in bed.trace.of("produced"):
@@ -179,7 +182,7 @@ def _by_slices(bed, extent, fold):
 
 
 def _begun(bed, extent):
-    """The first tick at which anything was due: whoever asks it first, its due ticks begin then (semantics 12.3)."""
+    """The first due tick of an extent: its due ticks begin with the first query that reads it (semantics 12.3)."""
     return grid_at_or_after(_first_asked(bed)[extent.name], extent.interval)
 
 
@@ -219,7 +222,7 @@ def _arrived(bed, extent, within, sent=lambda channel, mote: True):
         if sampling.extent == extent:
             values = zip(sampling.channels, e["values"], strict=True)
             measured[e.mote, e["tick"]] = {each.attribute: value for each, value in values if sent(each, e.mote)}
-    # A swept network has no wire, and nobody looks: what reached the gateway is there.
+    # A vector testbed has no wire: frames that reached the gateway are at the station.
     wired = trace.of("arrived")
     for e in wired or trace.of("delivered"):
         tick = (_taken(bed, e.time) if wired else e.time) // tick_us
@@ -293,7 +296,7 @@ def rows_of(extent, found):
 
 
 def answers(bed, name):
-    """What the station says now: (tick, n) -> coverage and rows."""
+    """The current answers of the station: (tick, n) -> coverage and rows."""
     number = bed.numbers[name]
     feed = bed.station.feed
     scales = feed.schema(number).scales
@@ -328,12 +331,12 @@ def judge(bed, name, others=MappingProxyType({})):
 
 
 def _tick(key):
-    """Of a window, or of what is said of a stream."""
+    """The tick of a window, or of an entry for a stream."""
     return key[1][0] if isinstance(key[1], tuple) else key[1]
 
 
 def replayable(bed, name, text):
-    """A query as a replay takes it, which has no motes that could last: it is told how rarely they sample for that."""
+    """A query for a replay, which has no batteries: its sampling interval stands for the LIFETIME."""
     asked = bed.station.world.queries[bed.numbers[name]].plan.options
     if asked.lifetime is None:
         return text

@@ -1,4 +1,4 @@
-"""explain --analyze: simulated motes beside the prediction; the prediction is as good as it is said to be."""
+"""explain --analyze: simulated motes beside the prediction, and the error of the prediction."""
 
 import json
 from dataclasses import replace
@@ -128,7 +128,7 @@ def test_analysis_names_first_empty_battery_by_each_account(office, capsys):
 
 @pytest.mark.parametrize("minutes", [5, 10, 30])
 def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
-    """What it is said to use where it is decided is what all motes are said to use."""
+    """The energy that decides is the predicted energy of all motes."""
     catalog = read_deployed_catalog(office)
     text = f"SELECT AVG(temp) FROM lab [FROM NOW TO NOW SLIDE 5 MIN] ACQUIRE EVERY 5 MIN DELIVER WITHIN {minutes} MIN"
     placed = plan_what_if(bind_text(text, catalog), office, catalog)

@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT
 from tests.simulation.scenario_judge import FOLDER
 
 MEASURED = re.compile(r"mote=(\d+) produced sampling=\d+ tick=(\d+) values=\([^,]+, ([^)]+)\)")
-"""Who measured what as the second of two quantities, and when."""
+"""(mote, tick, value) of the second of two measured quantities."""
 
 
 def moteloom_sim(*arguments):
@@ -28,7 +28,7 @@ def test_one_seed_is_a_table_and_a_folder(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out.startswith("calm, seed 1\n")
     assert "now: coverage" in out
-    assert err == ""  # no progress bar where nobody looks at it
+    assert err == ""  # no progress bar without a terminal
     folder = tmp_path / "seed-1"
     assert sorted(file.name for file in folder.iterdir()) == ["answers.jsonl", "ledger.json", "motes.csv", "trace.txt"]
     answers = [json.loads(line) for line in (folder / "answers.jsonl").read_text().splitlines()]
@@ -221,7 +221,7 @@ def test_full_disk_is_reported_with_its_file(tmp_path, capsys, name):
 
 @pytest.mark.promise("bad-files")
 def test_a_run_that_ends_early_leaves_no_bar_behind(tmp_path, monkeypatch):
-    """What is told next stands at the beginning of a line of its own."""
+    """The message after the bar begins a line of its own."""
     (tmp_path / "seed-1").mkdir()
     (tmp_path / "seed-1" / "motes.csv").symlink_to("/dev/full")
     terminal, end = os.openpty()

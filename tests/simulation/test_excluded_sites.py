@@ -1,4 +1,4 @@
-"""Sites that every query excludes sample nothing; they begin when somebody asks them, and stop when nobody does any more."""
+"""Sites that every query excludes sample nothing; they begin with a query that includes them, and end with it."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
 SOME = ScenarioQuery("some", "SELECT site, temp FROM hall [NOW] WHERE site <= 4", 0, None)
-NOBODY = (
+NO_SITE = (
     "SELECT site, temp FROM hall WHERE site = 99",
     "SELECT site, temp FROM hall [NOW] WHERE site > 100 AND temp > 20",
     "SELECT COUNT(*) AS n, AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC] WHERE site <> site",
@@ -41,14 +41,16 @@ def test_excluded_site_measures_nothing_and_is_not_due(kind):
 
 
 @pytest.mark.promise("placement")
-@pytest.mark.parametrize(("kind", "told"), [("awake", 30), ("by agenda", 150)])  # who sleeps hears late of it
-def test_site_samples_only_while_a_query_includes_it(kind, told):
+@pytest.mark.parametrize(
+    ("kind", "configured"), [("awake", 30), ("by agenda", 150)]
+)  # sleeping motes are configured late
+def test_site_samples_only_while_a_query_includes_it(kind, configured):
     bed, measured = ran(kind, SOME, ALL)
     assert judge(bed, "some") >= 58
     others = {tick for site, tick in measured if site > 4}
-    assert 200 <= min(others) <= 200 + told and 390 <= max(others) <= 400 + told
+    assert 200 <= min(others) <= 200 + configured and 390 <= max(others) <= 400 + configured
     assert {site for site, tick in measured if tick == 390} == set(range(1, 9))
-    # Nobody who stays misses a tick, or samples one twice, because others come and go.
+    # No other query misses a tick, or samples one twice, because queries come and go.
     assert {tick for site, tick in measured if site == 1} >= set(range(20, 600, 10))
     assert len(bed.trace.of("produced")) == len({(e.mote, e["tick"]) for e in bed.trace.of("produced")})
 
@@ -57,17 +59,17 @@ def test_site_samples_only_while_a_query_includes_it(kind, told):
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("kind", ["awake", "by agenda"])
 def test_query_without_sites_is_answered_without_samples(kind, moves):
-    """Also beside one that asks some of them, and where nobody else asks anything."""
-    nobody = [ScenarioQuery(f"{number}", text, 0, 300_000) for number, text in enumerate(NOBODY)]
+    """Also beside a query that includes some sites, and without any other query."""
+    excluding = [ScenarioQuery(f"{number}", text, 0, 300_000) for number, text in enumerate(NO_SITE)]
     others = replace(ALL, until_ms=None)
-    scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=(*nobody, others))
+    scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=(*excluding, others))
     bed = KINDS[kind](scenario, 1, pushdown=moves)
     for second in (190, 290):
         bed.run_until(second * 1_000)
         assert bed.refused == {}
         measured = {e["tick"] - scenario.begin_ms // 1_000 for e in bed.trace.of("produced")}
         assert bool(measured) == (second > 200 or moves is PushdownPolicy.NOTHING)
-        for asked in nobody:
+        for asked in excluding:
             assert judge(bed, asked.name) >= second // (60 if "60 SEC" in asked.text else 10) - 1
             said = {part: of for (part, _), of in said_by(bed, asked.name).items()}
             assert said["coverage of"]["hall"] in ((8, 8), (48, 48)) and not said.get("tuples at")
@@ -77,6 +79,6 @@ def test_query_without_sites_is_answered_without_samples(kind, moves):
 
 @pytest.mark.promise("placement")
 def test_where_every_site_is_excluded_there_is_nothing_to_sweep():
-    asked = ScenarioQuery("nobody", NOBODY[0], 0, None)
+    asked = ScenarioQuery("none", NO_SITE[0], 0, None)
     with pytest.raises(NotVectorisableError, match="no mote has anything to do"):
         VectorTestbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=(asked,)), 1)

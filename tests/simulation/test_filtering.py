@@ -1,4 +1,4 @@
-"""Motes ask the conditions of queries themselves, and nobody can tell from the answers: a station and simulated motes."""
+"""Motes evaluate the conditions of queries, and answers do not show it: a station and simulated motes."""
 
 from dataclasses import replace
 from functools import cache, partial

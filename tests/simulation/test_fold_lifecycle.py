@@ -95,7 +95,7 @@ def test_new_sampling_loses_no_reading(agenda):
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_another_sampling_of_one_of_two_costs_no_pair(agenda):
-    """What folds pairs runs by one of the samplings, and looks at the other."""
+    """A fold of pairs runs by one of the samplings and reads the other."""
     bed = ran(agenda, PAIRS, MORE, schema=TWO)
     assert folds_of(bed, "pairs") == {"warm": 1, "power": 1}
     assert judge(bed, "pairs") >= 19

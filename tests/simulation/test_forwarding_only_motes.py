@@ -41,7 +41,7 @@ def test_forwarding_mote_gets_its_parent(kind):
 
 @pytest.mark.promise("delivery")
 def test_frame_does_not_circle_without_a_way_up():
-    """A mote on the way loses its memory: for a while it gives what its children send to whoever hears it, them too."""
+    """A forwarding mote loses its memory: for a while it broadcasts the frames of its children, also to them."""
     bed = run_scenario(far_away(faults=(InjectedFault("again", "reboots", 100_000, motes=(1, 2)),)), 300)
     to_all = Counter((e.mote, e["origin"], e["boot"], e["seq"]) for e in bed.trace.of("sent") if e["to"] == BROADCAST)
     assert any(mote != origin for mote, origin, _, _ in to_all)

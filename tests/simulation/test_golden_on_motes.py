@@ -129,7 +129,7 @@ def test_plan_that_folds_everything_sends_no_reading():
 @pytest.mark.promise("placement")
 def test_query_left_out_states_its_reason():
     out = {name: case.expected["motes"].removeprefix(NOT_HERE) for name, (_, case) in CASES.items() if name not in HERE}
-    # What a replay refuses, too, is no other answer.
+    # A query that a replay refuses, too, is no difference.
     [alike] = [name for name, why in out.items() if f"refused: {why[:5]}" in CASES[name][1].expected["answer"]]
     assert out.pop(alike) == "SN434 tick -20 is before all that is on record; the first possible tick is 0"
     reasons = Counter(out.values())

@@ -1,4 +1,4 @@
-"""LIFETIME: a query is sampled as rarely as it takes for motes to last so long, and they do; whoever would break that is refused."""
+"""LIFETIME: a query is sampled as rarely as the batteries need; a query that would break a lifetime is refused."""
 
 import re
 from dataclasses import replace
@@ -152,7 +152,7 @@ def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
 
 @pytest.mark.promise("agenda")
 def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
-    """Half of the frames are lost from some day on, and then no more: nobody has asked for anything else."""
+    """Half of the frames are lost from some day on. No query was submitted since."""
     running = station(office, f"{READINGS} LIFETIME 600 DAY", "SELECT humidity FROM lab ACQUIRE EVERY 10 MIN")
     before = running.world
     assert [query.lifetime_violation for query in before.queries.values()] == [None, None]

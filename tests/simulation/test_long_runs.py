@@ -1,4 +1,4 @@
-"""What takes long: queries that come and go, and weeks in which memory must not grow."""
+"""Long runs: queries that come and go, and weeks in which memory must not grow."""
 
 import ast
 import gc
@@ -49,7 +49,9 @@ def test_query_cycling_each_minute_disturbs_no_other(counts):
     bed = run_scenario(replace(scenario, queries=(*scenario.queries, *passing)), minutes * 60)
     assert bed.refused == {}
     assert {bed.station.world.queries[bed.numbers[asked.name]].state for asked in passing} == {QueryState.STOPPED}
-    assert set(bed.station.world.live) == {bed.numbers[asked.name] for asked in scenario.queries}  # whom steps look at
+    assert set(bed.station.world.live) == {
+        bed.numbers[asked.name] for asked in scenario.queries
+    }  # the queries that steps look at
     # Each that comes wants more of the motes, and each that goes leaves less; no tick is missed for it, or sampled twice.
     assert len(bed.earlier) > minutes
     produced = [(e.mote, e["tick"]) for e in bed.trace.of("produced")]
@@ -87,7 +89,7 @@ def _cut(trace, minutes):
 
 
 def _said_around(minute, bed, inputs, text):
-    """What a replay says that begins a minute before, and ends two after: an hour is as any other hour."""
+    """The answers of a replay that begins a minute before and ends two after: an hour is as any other hour."""
     base = 60 * max(minute - 1, 0)
     moved = {
         name: [{**row, "_tick": row["_tick"] - base, "_arrival": row["_arrival"] - base} for row in rows]
@@ -110,7 +112,7 @@ def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
         bed.trace.events = [_event(line) for line in lines]
         updates.seek(0)
         said = _loaded(updates)
-    # What grows does so all the time. One block of 2 MB comes once in a process of tests, sooner or later, and in no other
+    # A leak grows all the time. One block of 2 MB comes once in a process of tests, sooner or later, and in no other
     # (taken to be Python's table of interned strings), so of all spans the middle one counts, in a third of the time.
     grown = median(after - before for before, after in pairwise(held))
     assert len(held) == SPANS and grown * SPANS / 3 < held[SPANS // 2] * 0.1 + 200_000
@@ -132,7 +134,7 @@ def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
 
 
 def _lived(bed, days, updates):
-    """The bytes in use after each span; what is said on the way is written down."""
+    """The bytes in use after each span; trace lines are written to a file."""
     read, held = {}, []
 
     def listen(_):

@@ -1,4 +1,4 @@
-"""Networks so large that partials count who is in them: who hands them over is heard of, and no other."""
+"""Networks so large that partials count their contributors: the sender of a partial is known, and no other."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from simulator.scenario import InjectedFault, ScenarioQuery, default_scenario
 from tests.simulation.scenario_judge import answers, judge, run_scenario
 
 MOTES, NEAR, SECONDS, DIES = MAX_SLOTS + 1, 12, 400, 129
-"""A dozen hear the gateway, and each of them some of the others, which hear nobody else."""
+"""A dozen receive the gateway, and each of them some of the others, which receive no other mote."""
 
 
 @pytest.fixture(scope="module")

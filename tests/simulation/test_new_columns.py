@@ -1,4 +1,4 @@
-"""Queries that read other columns than those that run: what motes send that have not been told yet is none of their readings."""
+"""Queries that read other columns than running ones: readings without these columns do not count for them."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -16,7 +16,7 @@ FOLD = "SELECT AVG(temp) AS mean, MIN(supply) AS least FROM hall [FROM NOW-50 TO
 MEDIAN = "SELECT MEDIAN(temp) AS middle FROM hall [NOW]"
 SUPPLY = "SELECT supply, site FROM hall"
 COUNTED = "SELECT COUNT(*) AS n, MEDIAN(supply) AS middle FROM hall [NOW]"
-SECONDS, TOLD = 300, 240  # motes that sleep begin later with what they are told
+SECONDS, TOLD = 300, 240  # sleeping motes are configured later
 
 
 @cache
@@ -63,7 +63,7 @@ def test_unconfigured_mote_serves_earlier_queries_only(moves, agenda):
 
 @pytest.mark.promise("placement")
 def test_reading_without_column_is_none_for_later_query():
-    """All measure the supply; three of them send it, and with it everybody the temperature."""
+    """All motes measure the supply; three of them send it, and with it all send the temperature."""
     back = "SELECT COUNT(*) AS n, MEDIAN(supply) AS middle FROM hall [FROM NOW-110 TO NOW SLIDE 30 SEC]"
     bed = ran(False, ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0), (back, 205))
     assert min(judged(bed)) >= 3

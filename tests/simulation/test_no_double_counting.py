@@ -27,7 +27,7 @@ QUERIES = (
     "SELECT MAX(temp) AS most FROM hall [FROM NOW-50 TO NOW SLIDE 20 SEC] WHERE supply > 2900",
 )
 PARENTS = {3: 1, 5: 2, 4: 2, 6: 3, 7: 4, 8: 5, 1: 0, 2: 0}
-"""Who is above whom at the beginning; another choice does no harm."""
+"""The parents at the beginning; another choice does no harm."""
 
 
 def forgetful(rng, name):

@@ -31,11 +31,13 @@ def ran(kind, text, *others, **radio):
 
 @pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
-@pytest.mark.parametrize(("kind", "told"), [("awake", 150), ("by agenda", 270)])  # who sleeps hears late of it
-def test_motes_stop_after_the_last_whole_window_of_for(kind, told, text):
+@pytest.mark.parametrize(
+    ("kind", "configured"), [("awake", 150), ("by agenda", 270)]
+)  # sleeping motes are configured late
+def test_motes_stop_after_the_last_whole_window_of_for(kind, configured, text):
     bed, measured = ran(kind, text)
     assert judge(bed, "short") > 0
-    assert SHORT - 10 <= max(tick for _, tick in measured) <= SHORT + told
+    assert SHORT - 10 <= max(tick for _, tick in measured) <= SHORT + configured
     whole = {key: what for (kind, key), what in said_by(bed, "short").items() if kind == "coverage of"}
     assert [used == due for used, due in (whole[key]["hall"] for key in sorted(whole)[-2:])] == [True, True]
     assert bed.station.world.queries[1].state is QueryState.FINISHED

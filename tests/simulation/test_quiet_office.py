@@ -1,4 +1,4 @@
-"""An hour of the office by agenda: once all is told, motes say what they fold and twice what became of their readings."""
+"""An hour of the office by agenda: configured motes send partials, and two reports of their counts."""
 
 from collections import Counter
 from functools import cache, partial
@@ -23,7 +23,7 @@ def office():
 
 
 def said(kind):
-    """(mote, where it began, seq) of what was handed over since all was told."""
+    """(mote, origin, seq) of the hand-overs since all motes were configured."""
     told_us = (office().scenario.begin_ms + TOLD * 1_000) * 1_000
     events = [e for e in office().trace.of("sent") if e.time >= told_us and e["kind"] == kind.name]
     return [(e.mote, e["origin"], e["seq"]) for e in events]

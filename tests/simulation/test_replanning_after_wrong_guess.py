@@ -1,4 +1,4 @@
-"""A selection that was guessed wrong: a station that runs measures, changes its mind, and nobody can tell from the answers."""
+"""A wrong guess of a selectivity: the running station measures and re-optimizes, and answers do not show it."""
 
 from collections import Counter
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_replanned_twice_messages_fall_and_answers_hold():
     assert [folded for _, folded in ways(bed, "warm")] == [False, True, False]
     assert judge(bed, "warm") == 12 * 60
     decided = [each.tick - begin for each in bed.decided]
-    # An hour is counted at a time; conditions hold for six hours. Awake, motes are told within a minute or two.
+    # An hour is counted at a time; conditions hold for six hours. Awake motes are configured within a minute or two.
     assert 1 * HOUR <= decided[0] < decided[1] < 1 * HOUR + 300
     assert 6 * HOUR < decided[2] < decided[3] < 8 * HOUR
     collected, folded = messages(bed, 0, HOUR), messages(bed, 2 * HOUR, 3 * HOUR)

@@ -83,7 +83,7 @@ def test_ledger_entry_off_by_one_is_found():
 
 @pytest.mark.promise("ledger")
 def test_counters_report_folded_readings_that_never_arrived():
-    """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
+    """After the query has ended all counts are reported: `produced` has every measured reading."""
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.6, queries=(asked,))
     bed = run_scenario(scenario, 1_400, kind=partial(EventTestbed, agenda=True, pushdown="everything"))
@@ -216,7 +216,7 @@ def test_sleeping_children_of_dead_parent_find_another():
     assert 3 in {e.mote for e in bed.trace.of("forsaken")}
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert found[110] == [8, 8]
-    # What is sent again shares slots with what is new, so that some of it never comes.
+    # Frames sent again share slots with new ones, so some never arrive.
     assert [found[tick] for tick in range(120, 480, 10)].count([7, 8]) >= 27
     assert all(found[tick] == [7, 8] for tick in range(480, 580, 10))
     assert all(mote.forwarder._slots for mote in bed.built.motes.values() if mote.alive)
@@ -271,7 +271,7 @@ def test_a_mote_that_reboots_gets_its_program_again():
 
 
 def test_a_mote_that_reboots_among_sleepers_finds_its_way_back():
-    """Nobody listens but in slots: it has to call until somebody wakes up."""
+    """All neighbours listen in slots only: the mote has to broadcast until one wakes up."""
     bed = ran("reboots_without_its_program", SECONDS, agenda=True)
     for mote, second in ((3, 95), (6, 215)):
         again = [tick for site, tick in delivered(bed) if site == mote and tick > second]
@@ -320,7 +320,7 @@ def test_clock_wrong_by_whole_rounds_is_set_at_next_exchange(mote, hops, by):
 @pytest.mark.parametrize("mote", [2, 8])
 @pytest.mark.parametrize("by", [30_000, 86_400_000])
 def test_clock_ahead_below_merging_parent_is_set(mote, by, agenda):
-    """What it stamps waits above it until its time has come."""
+    """Its frames wait above it until their time has come."""
     fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,), queries=(asked,))
@@ -368,7 +368,7 @@ def test_a_mote_that_two_gateways_hear_is_one_mote():
     assert {e.mote for e in bed.trace.of("delivered") if e["kind"] == "READING"} == {0, 9}
     assert {bed.station.world.tree.gateway(mote) for mote in range(1, 9)} == {0, 9}
     duplicates = sum(link.duplicates for link in bed.station.links.by_mote.values())
-    assert duplicates < 40  # what was said to whoever hears it, at the beginning
+    assert duplicates < 40  # the broadcasts at the beginning
     assert ledger(bed)["received"] == len(produced(bed))
     assert all(coverage["hall"][0] <= 8 for coverage, _ in answers(bed, "now").values())
 
@@ -402,7 +402,7 @@ def test_mote_dies_when_its_battery_is_empty():
     for mote, (time, _) in died.items():
         assert 15.0 <= bed.built.motes[mote].spent < 16.5  # it notices when it wakes the next time
         assert max(tick for site, tick in produced(bed) if site == mote) * 1_000_000 < time
-    # Radios that are always on draw the same everywhere: who sends most is empty first, and nobody is left.
+    # Radios that are always on draw the same everywhere: the mote that sends most is empty first, and all die.
     assert len(died) == 8
 
 

@@ -1,4 +1,4 @@
-"""Much is to be said at once in a network that sleeps: a query that comes later, or frames that were lost and are asked for."""
+"""Many frames at once in a sleeping network: a later query, or lost frames that are requested."""
 
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ LATER = ScenarioQuery("later", "SELECT site, supply FROM hall [NOW]", LATER_AT, 
 
 
 def hall_of_minutes():
-    """The hall, measured once a minute; in the twentieth somebody wants more of it."""
+    """The hall, measured once a minute; in the twentieth a query asks for more of it."""
     calm = read_scenario(FOLDER / "calm.toml")
     text = calm.deployment.extents.text.replace("10 sec", "60 sec")
     deployment = replace(calm.deployment, extents=Source(text))
@@ -44,7 +44,7 @@ def test_later_query_runs_on_all_motes_within_ten_rounds(seed):
     assert set(settled) == set(bed.built.motes)
     assert max(settled.values()) <= LATER_AT + 10 * MINUTE
     assert all(mote.forwarder.is_always_on is False for mote in bed.built.motes.values())
-    # And then all has been said.
+    # And then no frame is left to send.
     assert {e["kind"] for e in since(bed, LATER_AT + 20 * MINUTE, "sent")} <= {"READING", "TIME"}
     assert since(bed, LATER_AT, "given_up") == []
     assert {(e.mote, e["tick"]) for e in since(bed, 0, "produced")} == set(delivered(bed))

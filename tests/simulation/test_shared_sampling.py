@@ -1,4 +1,4 @@
-"""However many queries there are, and whoever comes and goes: a reading is measured once and crosses each link once."""
+"""A reading is measured once and crosses each link once, however many queries there are and come and go."""
 
 from collections import Counter
 from dataclasses import replace
@@ -25,7 +25,7 @@ FROM, UNTIL = 400, 1_000
 
 @cache
 def ran(agenda, moves):
-    """Nothing is lost on the air, so what is said twice was said twice by somebody."""
+    """No frame is lost, so a frame that arrives twice was sent twice."""
     scenario = read_scenario(FOLDER / "calm.toml")
     sure = replace(scenario.deployment, links=dict.fromkeys(scenario.deployment.links, 1.0))
     queries = [ScenarioQuery("rare", RARE, 0, None)]
@@ -50,8 +50,8 @@ def test_each_due_tick_is_measured_once_and_no_other(agenda, moves):
     ticks = {tick for _, tick in measured}
     assert all(tick % 10 == 0 for tick in ticks)  # as the extent declares, and not more often
     assert any(tick % 30 for tick in ticks if FROM < tick < UNTIL)
-    told = 250  # until all have been told by an agenda
-    assert all(tick % 30 == 0 for tick in ticks if not FROM <= tick < UNTIL + told)
+    deployed = 250  # until all motes are configured under an agenda
+    assert all(tick % 30 == 0 for tick in ticks if not FROM <= tick < UNTIL + deployed)
 
 
 @pytest.mark.promise("sampled-once")

@@ -44,7 +44,7 @@ def test_swept_batteries_end_and_coverage_falls():
     for mote, (time, _) in died.items():
         assert 0.4 <= bed.spent()[mote] < 0.41
         assert max(tick for site, tick in produced(bed) if site == mote) == time // 1_000_000 - 10
-    # Who sends for others is empty before them.
+    # A forwarding mote is empty before those below it.
     parent = bed.station.world.tree.parent
     assert all(died[parent[mote]][0] <= died[mote][0] for mote in died if parent[mote] in died)
 

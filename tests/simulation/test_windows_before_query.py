@@ -1,4 +1,4 @@
-"""Windows that reach back to when motes asked the conditions of other queries: what those filtered was not heard of by this one."""
+"""Windows that reach back before their query: readings that motes filtered for others are missing there."""
 
 from collections import Counter
 from dataclasses import replace
@@ -39,7 +39,7 @@ def test_reading_filtered_earlier_is_missing_for_later_query(agenda):
     found = windows(bed, "all")
     sent = sum(sent for (_, tick), sent in of_all.items() if 250 <= tick <= 300)
     assert 0 < sent < 48
-    if not agenda:  # motes that sleep are told later
+    if not agenda:  # sleeping motes are configured later
         assert found[360] == [sent + 48, 96] and found[480] == FULL
     assert found[360][0] < 96 and [found[second] for second in (600, 660)] == [FULL] * 2
 
@@ -83,6 +83,6 @@ def test_filter_of_ended_query_does_not_count_beside_fold(agenda):
     ]
     passing = Counter(e["tick"] for e in bed.trace.of("produced") if e["values"][0] > 2050)
     whole = {tick: rows for (tick, _), (coverage, rows) in answers(bed, "more").items() if coverage["hall"] == [8, 8]}
-    # Motes that sleep are told of who has gone, and then of who has come.
+    # Sleeping motes learn of the ended query first, and then of the new one.
     assert len(whole) >= (9 if agenda else 30) and sum(map(len, whole.values())) > 20
     assert {tick: len(rows) for tick, rows in whole.items()} == {tick: passing[tick] for tick in whole}

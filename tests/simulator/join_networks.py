@@ -92,7 +92,7 @@ def sides(draw, begin) -> tuple[Side, Side]:
 
 @st.composite
 def joining_networks(draw):
-    """Some motes take only one of the samplings, or none; and of what some take nobody has told them what to do with it."""
+    """Some motes take only one of the samplings, or none; some take samplings without a program."""
     parents, links = draw(trees(LOSS))
     motes, begin = list(parents), 10 * draw(st.integers(0, 100))
     both = draw(sides(begin))
@@ -113,7 +113,7 @@ def joining_networks(draw):
     every = table.every if table and not any(side.sends for side in both) else (1, 0)
     rounds = RoundPattern(*every, draw(st.integers(0, 3)))
     epochs = [side.own.epochs for side in both]
-    whole = all(each.interval % 10 == each.start % 10 == 0 for each in epochs)  # nobody wakes in the midst of a round
+    whole = all(each.interval % 10 == each.start % 10 == 0 for each in epochs)  # no mote wakes within a round
     duties = duties_along(
         parents, 10 * TICK_MS, draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if whole else 5_500, rounds
     )

@@ -43,7 +43,7 @@ SENSORS = (
 
 @dataclass(frozen=True)
 class Made:
-    """All that both speeds are told."""
+    """The configuration of a network for both engines."""
 
     configs: dict[int, MoteConfig]
     links: dict[tuple[int, int], float]
@@ -164,7 +164,7 @@ RARELY = st.sampled_from((
 
 @dataclass(frozen=True)
 class Table:
-    """What motes fold: SUM and MAX of a value, by groups of it where there are keys."""
+    """The folds of motes: SUM and MAX of a value, by groups of it if there are keys."""
 
     sites: tuple[int, ...]
     period: int

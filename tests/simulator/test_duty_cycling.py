@@ -85,7 +85,7 @@ def test_polling_mote_gets_waiting_frame_one_hop_a_round(mote, begun, every):
         each.kernel.run_until((begun + 5 + mote) * ROUND_US - 1)
     assert [event.mote for event in line.trace.of("received")] == [mote]
     assert silent.trace.of("received") == silent.trace.of("inquired") == []
-    # Who was told something asks in the next round again: what follows does not wait for its turn.
+    # A mote that received a frame polls in the next round again: the next frame does not wait for its turn.
     now = line.trace.of("received")[0].time // ROUND_US
     follows = Line(1.0, rounds)
     follows.kernel.run_until(begun * ROUND_US + ROUND_US // 2)

@@ -1,4 +1,4 @@
-"""What is measured of motes under orders is the same at both speeds: sweeping, and mote by mote."""
+"""Both engines measure the same for motes with a fixed configuration."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A simulated mote behaves like one: it samples by its schedule, repeats what nobody answers, and obeys only sense."""
+"""A simulated mote behaves like one: it samples by its schedule, repeats unanswered frames, and executes valid ones only."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ BEGIN_US = 95_000_000
 
 
 class Base:
-    """The other end of the air, which acknowledges unless told not to. It is 95 s after tick 0 when the mote starts."""
+    """The other radio, which acknowledges unless `answering` is off. It is 95 s after tick 0 when the mote starts."""
 
     number, on, listening = COORDINATOR, True, True
 
@@ -175,21 +175,21 @@ def test_a_clock_set_back_samples_no_epoch_twice():
 
 
 @pytest.mark.promise("no-double-count")
-@pytest.mark.parametrize("ahead, told", [(25_000, 0), (0, -25_000), (25_000, -25_000)])
-def test_rebooted_mote_measures_no_tick_twice(ahead, told):
+@pytest.mark.parametrize("ahead, set_to", [(25_000, 0), (0, -25_000), (25_000, -25_000)])
+def test_rebooted_mote_measures_no_tick_twice(ahead, set_to):
     base = Base()
     base.deploy()
     base.mote.jump(ahead)
     base.run_until_tick(121)
     base.mote.reboot()
-    base.tell(FrameKind.TIME, encode_time(base.kernel.now // 1_000 + told, 1000), want_ack=False)
+    base.tell(FrameKind.TIME, encode_time(base.kernel.now // 1_000 + set_to, 1000), want_ack=False)
     base.tell(FrameKind.PROGRAM, PROGRAM)
     base.tell(FrameKind.SCHEDULE, SCHEDULE)
     base.run_until_tick(186)
     before, after = (
         [e["tick"] for e in base.trace.of("produced") if (e.time < 121_000_000) == early] for early in (True, False)
     )
-    assert before and after == list(range(max(before) + 10, 186 + told // 1_000, 10))
+    assert before and after == list(range(max(before) + 10, 186 + set_to // 1_000, 10))
 
 
 @pytest.mark.promise("no-double-count")
@@ -213,7 +213,7 @@ def test_a_second_copy_is_answered_and_not_obeyed_again():
     assert [e["seq"] for e in base.trace.of("received")] == [0, 1, 2]
 
 
-def told(base, kind, decode):
+def payloads(base, kind, decode):
     return [decode(frame.payload) for _, frame in base.received if frame.kind is kind]
 
 
@@ -221,17 +221,17 @@ def test_mote_confirms_installed_image_again_on_repeat():
     base = Base()
     base.deploy()
     base.run_for(100)
-    last = told(base, FrameKind.HELLO, decode_hello)[-1]
+    last = payloads(base, FrameKind.HELLO, decode_hello)[-1]
     assert (last.reason, last.schedule, last.program) == (
         HelloReason.INSTALLED, encode_schedule(Schedule(3, 1, (SAMPLING,))).stamp, encode_assignment(1, ORDERS).stamp)  # fmt: skip
     assert base.kernel.now // 1000 - 500 < last.clock_ms < base.kernel.now // 1000  # when it said so
     base.tell(FrameKind.PROGRAM, PROGRAM)
     base.run_for(100)
-    again = told(base, FrameKind.HELLO, decode_hello)
+    again = payloads(base, FrameKind.HELLO, decode_hello)
     assert len(again) == 4
     base.tell(FrameKind.HELLO, b"")
     base.run_for(100)
-    assert told(base, FrameKind.HELLO, decode_hello)[-1].reason is HelloReason.ASKED
+    assert payloads(base, FrameKind.HELLO, decode_hello)[-1].reason is HelloReason.ASKED
 
 
 @pytest.mark.promise("delivery")
@@ -241,9 +241,9 @@ def test_mote_without_parent_announces_itself_ever_more_slowly():
     begun = [round((now - BEGIN_US) / 10_000_000) for now, frame in base.received if frame.kind is FrameKind.HELLO]
     assert begun == [0, 1, 3, 7]
     base.deploy()  # the program says who is its parent
-    before = len(told(base, FrameKind.LINKS, bytes))
+    before = len(payloads(base, FrameKind.LINKS, bytes))
     base.run_for(400_000)
-    assert before == len(told(base, FrameKind.LINKS, bytes)) == 4
+    assert before == len(payloads(base, FrameKind.LINKS, bytes)) == 4
 
 
 def test_it_asks_for_the_blocks_that_did_not_come():
@@ -253,7 +253,7 @@ def test_it_asks_for_the_blocks_that_did_not_come():
     base.tell(FrameKind.PROGRAM, encode_chunk(last))
     base.run_for(45_000)
     assert (
-        told(base, FrameKind.EVENT, decode_event)
+        payloads(base, FrameKind.EVENT, decode_event)
         == [MissingBlocks(FrameKind.PROGRAM, image.stamp, frozenset(range(4)))] * 2
     )
 
@@ -265,7 +265,7 @@ def test_invalid_image_is_rejected_and_the_present_one_kept():
     [chunk] = split_into_chunks(nonsense, MAX_PAYLOAD)
     assert base.tell(FrameKind.PROGRAM, encode_chunk(chunk))  # it came; that it is of no use is another matter
     base.run_until_tick(105)
-    assert told(base, FrameKind.EVENT, decode_event) == [RefusedImage(FrameKind.PROGRAM, nonsense.stamp)]
+    assert payloads(base, FrameKind.EVENT, decode_event) == [RefusedImage(FrameKind.PROGRAM, nonsense.stamp)]
     assert base.readings() == [(100, 200)]
 
 
@@ -277,7 +277,7 @@ def test_requested_frame_that_is_gone_is_reported_lost():
     )
     base.mac.hand_over(account, lambda _: None)
     base.run_for(200)
-    assert told(base, FrameKind.EVENT, decode_event) == [LostFrames(1, ((7, 9),))]
+    assert payloads(base, FrameKind.EVENT, decode_event) == [LostFrames(1, ((7, 9),))]
 
 
 @pytest.mark.promise("delivery")
@@ -295,7 +295,7 @@ def test_mote_resends_requested_frames_and_forgets_acknowledged():
         base.run_for(300)
         again = [frame.seq for _, frame in base.received if frame.kind is FrameKind.READING]
         assert [again.count(seq) for seq in readings[:4]] == [2, 1, 2, 1]
-        lost = told(base, FrameKind.EVENT, decode_event)
+        lost = payloads(base, FrameKind.EVENT, decode_event)
         assert lost == ([] if times == 2 else [LostFrames(1, gaps)])
 
 
@@ -305,10 +305,10 @@ def test_mote_reports_counts_and_moved_clock():
     base.mote.forwarder.parent = COORDINATOR
     base.deploy()
     base.run_until_tick(705)
-    assert told(base, FrameKind.EVENT, decode_event) == [ReadingCounts(0, 0, 60, 60, 0, 0, 0)]
+    assert payloads(base, FrameKind.EVENT, decode_event) == [ReadingCounts(0, 0, 60, 60, 0, 0, 0)]
     for late_ms in (500, 3_000):  # less than a tick is no news
         base.tell(FrameKind.TIME, encode_time(base.kernel.now // 1_000 + late_ms, 1000), want_ack=False)
-    [_, moved] = told(base, FrameKind.EVENT, decode_event)
+    [_, moved] = payloads(base, FrameKind.EVENT, decode_event)
     assert isinstance(moved, ClockMoved) and 2_450 <= moved.by_ms <= 2_550
 
 
@@ -338,7 +338,7 @@ def test_downward_frames_follow_their_route():
     base.run_for(100)
     [(mote, kind)] = [(e.mote, e["kind"]) for e in base.trace.of("received")]
     assert (mote, kind) == (4, "TIME")
-    # What the second hop took was added, so the clock is slow by the first one only.
+    # The airtime of the second hop was added, so the clock is slow by the first one only.
     assert base.kernel.now - other.clock.local_time(base.kernel.now) == pytest.approx(192 + 44 * 32, abs=600)
 
 

@@ -1,4 +1,4 @@
-"""What partials that arrive say is what the readings in them say, whatever was lost on the way."""
+"""Partials that arrive equal the aggregates of the readings in them, whatever was lost on the way."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -28,7 +28,7 @@ from tests.simulator.networks import GATEWAY, KIND, SENSORS, TICK_MS, Table, net
 
 
 class Listening:
-    """The end of a wire that keeps the frames; nobody answers."""
+    """The end of a wire that keeps the frames and answers none."""
 
     def __init__(self):
         self.decoder, self.frames = FrameDecoder(LARGEST_FRAME), {}
@@ -36,7 +36,7 @@ class Listening:
     def send(self, data):
         self.decoder.receive_bytes(data)
         for frame in self.decoder.events():
-            self.frames[frame.identity] = frame  # again and again, as nobody answers
+            self.frames[frame.identity] = frame  # repeated, since no answer comes
 
 
 @given(made=networks())
@@ -80,7 +80,7 @@ TABLE = Table((1, 2), 10, (0, 0), False, None)
 SAMPLING = Sampling(3, "", EpochGrid(0, 10), (SensorChannel("", sensor_code("temperature"), 16),))
 FOLDS = MoteAssignment((MoteProgram(1, 3, 1, 1, TABLE.code(1) + TABLE.folding() + assemble("HALT")),))
 SCHEDULE, NOTHING = Schedule(1, 1, (SAMPLING,)), Schedule(1, 0, ())
-TOLD = {
+CASES = {
     "it begins to fold": [(NOTHING, MoteAssignment()), (SCHEDULE, FOLDS)],
     "it measures no more for a while": [(SCHEDULE, FOLDS), (NOTHING, FOLDS), (SCHEDULE, FOLDS)],
 }
@@ -104,11 +104,11 @@ def test_partials_are_numbered_downwards_until_numbers_meet():
 
 
 @pytest.mark.promise("no-double-count")
-@pytest.mark.parametrize("told", TOLD)
-def test_copy_of_partial_counts_once_after_new_orders(told):
+@pytest.mark.parametrize("case", CASES)
+def test_copy_of_partial_counts_once_after_new_orders(case):
     """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""
     kernel, trace, parent, frame = parent_and_partial()
-    for schedule, orders in TOLD[told]:
+    for schedule, orders in CASES[case]:
         parent.install(MoteConfig(schedule, orders, TICK_MS))
         assert parent.forwarder.accept(encode(frame))
     kernel.run_until(30_000 * MS)
@@ -155,7 +155,7 @@ def test_full_duplicate_filter_doubts_repeats_for_a_while():
 
 
 def parent_and_partial():
-    """A kernel, its trace, a mote that is told nothing yet, and a partial of its child with the reading of tick 0."""
+    """A kernel, its trace, a mote without orders, and a partial of its child with the reading of tick 0."""
     kernel, trace, provenance, wire = Kernel(0), Trace(), Provenance(), Listening()
     medium = RadioMedium(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
     Gateway(GATEWAY, Timing.of(KIND), kernel, medium, trace, provenance).wire = wire

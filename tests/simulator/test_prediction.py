@@ -1,4 +1,4 @@
-"""What the cost model predicts is what simulated motes use: the office, collecting, each mote by itself."""
+"""The cost model predicts the energy of simulated motes: the office, collecting, mote by mote."""
 
 import re
 
@@ -43,7 +43,7 @@ def made(links, tree, duties, rounds):
 
 
 def predicted(links, tree, duties):
-    """Each mote has one frame of its own and passes on one of everybody below it."""
+    """Each mote has one frame of its own and forwards one of each mote below it."""
     below = dict.fromkeys((*tree.parent, *tree.roots), 0)
     for mote in tree.leaves_first:
         below[tree.parent[mote]] += 1 + below[mote]

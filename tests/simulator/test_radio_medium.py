@@ -176,7 +176,7 @@ def test_frame_that_does_not_fit_into_slot_is_given_up():
 
 @pytest.mark.promise("delivery")
 def test_resent_frame_takes_room_left_in_slot_or_waits():
-    """Slots have room for what is due, so without that it would be given up in each of them, and asked for until nobody does."""
+    """Slots have room for data that is due. A resent frame would otherwise be given up in each of them, again and again."""
     bench = Bench(2, NullChannel())
     mac = bench.macs[1]
     mac.use_slots(True)

@@ -1,4 +1,4 @@
-"""What a mote keeps until it goes into frames, and what it counts of it."""
+"""The readings that a mote keeps for frames, and its counts of them."""
 
 import pytest
 from hypothesis import given
