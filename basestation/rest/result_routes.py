@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import ResultPage, StationControl
 from basestation.rest.query_routes import no_such_query
-from basestation.rest.wire import HttpProblemError
+from basestation.rest.wire import LARGEST, HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 
-After = Annotated[int, Query(ge=0, description="the number of the last update that you have")]
+After = Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last update that you have")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="at most so many updates")]
 Wait = Annotated[float, Query(ge=0, le=60, description="seconds to wait for an update where there is none yet")]
 LOOK_SECONDS = 0.2
@@ -83,6 +83,10 @@ def result_routes(control: StationControl) -> APIRouter:
                 yield ": nothing new\n\n"
             if not page.lines:
                 await asyncio.sleep(LOOK_SECONDS)
-            page = await read(number, page.next, 1_000)
+            try:
+                page = await read(number, page.next, 1_000)
+            except HttpProblemError as gone:  # the reader was too slow, and the answer has begun
+                yield f"event: problem\ndata: {json.dumps(gone.as_json())}\n\n"
+                return
 
     return router

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from basestation.rest.control import StationControl
+from basestation.rest.wire import LARGEST
 
 
 def station_routes(control: StationControl) -> APIRouter:
@@ -22,7 +23,7 @@ def station_routes(control: StationControl) -> APIRouter:
 
     @router.get("/v1/events", summary="Operational events, the oldest first")
     def events(
-        after: Annotated[int, Query(ge=0)] = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+        after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
     ) -> dict[str, Any]:
         found = control.events(after, limit)
         return {"events": found, "next": found[-1]["number"] if found else after}

@@ -4,6 +4,8 @@ from typing import Any
 
 from gateway.errors import MoteloomError
 
+LARGEST = 2**53
+"""No number of an update, query or event is larger, so that every JSON reader has them exactly."""
 PROBLEM = "application/problem+json"
 
 

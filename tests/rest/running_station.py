@@ -56,8 +56,9 @@ class RunningStation:
 
     def wait_for(self, query, count):
         """The first updates of a query, once there are so many."""
-        for _ in range(100):
-            page = self.get(f"/v1/queries/{query}/results", params={"wait": 1}).json()
-            if len(page["updates"]) >= count:
-                return page["updates"]
-        raise AssertionError(f"query {query} gave {len(page['updates'])} updates, not {count}")
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            page = self.get(f"/v1/queries/{query}/results", params={"after": count - 1, "wait": 1}).json()
+            if page["updates"]:
+                return self.get(f"/v1/queries/{query}/results").json()["updates"]
+        raise AssertionError(f"query {query} gave no {count} updates")

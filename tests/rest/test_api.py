@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from basestation.rest.api import make_api
+from basestation.results.feed import UpdatesExpiredError
 from tests.rest.running_station import HEADERS, RunningStation
 from tests.station.small_network import QUERIES
 
@@ -72,6 +73,31 @@ def test_expired_results_name_where_to_begin(station):
     begin = int(problem["detail"].removeprefix("begin with after="))
     first = station.get("/v1/queries/1/results", params={"after": begin}).json()["updates"][0]
     assert first["number"] == begin + 1
+
+
+@pytest.mark.promise("resume")
+def test_slow_event_stream_ends_with_the_problem(station):
+    station.submit(QUERIES[0])
+    station.wait_for(1, 6)
+    control = station.control
+    pages = iter([control.results(1, 0, 2)])
+
+    class Slow:
+        """Its second page is not kept any more."""
+
+        def results(self, number, after, limit):
+            for page in pages:
+                return page
+            raise UpdatesExpiredError(50)
+
+    station.api = make_api(Slow(), None)
+    text = station.get("/v1/queries/1/results", headers={"accept": "text/event-stream"}).text
+    *events, last, end = text.split("\n\n")
+    assert [event.splitlines()[0] for event in events] == ["id: 1", "id: 2"] and end == ""
+    kind, data = last.splitlines()
+    assert kind == "event: problem"
+    problem = json.loads(data.removeprefix("data: "))
+    assert (problem["code"], problem["detail"]) == ("results-gone", "begin with after=49")
 
 
 @pytest.mark.promise("resume")
@@ -147,6 +173,7 @@ def test_station_describes_motes_extents_events_and_health(station):
         ("GET", "/v1/queries/one/results", 422, "bad-request"),
         ("GET", "/v1/queries/1/results?after=-1", 422, "bad-request"),
         ("GET", "/v1/queries/1/results?limit=0", 422, "bad-request"),
+        ("GET", "/v1/events?after=99999999999999999999", 422, "bad-request"),
         ("GET", "/v1/queries/1/results?wait=1e9", 422, "bad-request"),
         ("GET", "/v1/queries?limit=100000", 422, "bad-request"),
         ("PUT", "/v1/queries", 405, "refused"),
