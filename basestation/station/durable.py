@@ -137,17 +137,37 @@ class DurableStation:
         if not self._commit(closing=True):
             return 0
         body = save_station(self.station, self._outside)
-        self.journal.save_snapshot(self.journal.last, now_ms, body)
+        try:
+            self.journal.save_snapshot(self.journal.last, now_ms, body)
+        except sqlite3.Error as why:  # the entries are kept, so a start takes more of them again
+            self.failure = str(why)
+            return 0
         self.snapshot_ms = now_ms
         return len(body)
 
-    def begin_snapshot(self, now_ms: int) -> None:
-        """Keep the whole state as it is now while the station goes on; a later step puts it into the journal."""
-        if self._background is None and self._commit(closing=True):
-            path = self.journal.path.with_name("snapshot.part")
-            lock = self.journal.lock_descriptor
-            self._background = BackgroundSnapshot(self.station, self._outside, path, self.journal.last, now_ms, lock)
-            self.snapshot_ms = now_ms
+    def begin_snapshot(self, now_ms: int) -> bool:
+        """Keep the whole state as it is now while the station goes on; a later step puts it into the journal.
+
+        Returns whether it has begun: not while another one is being written, nor where nothing can be committed.
+        """
+        if self._background is not None or not self._commit(closing=True):
+            return False
+        self.snapshot_ms = now_ms
+        path = self.journal.path.with_name("snapshot.part")
+        try:
+            self._background = BackgroundSnapshot(self.station, self._outside, path, self.journal.last, now_ms)
+        except OSError as why:  # no memory for a copy of the process
+            self.note(now_ms, "snapshot fails", why=str(why))
+            return False
+        return True
+
+    def drop_old(self, now_ms: int, results: int, events: int) -> None:
+        """Drop all but the newest `results` of each query, and all but the newest `events`."""
+        try:
+            self.journal.drop_results(results)
+            self.journal.drop_events(events)
+        except sqlite3.Error as why:
+            self.note(now_ms, "old results stay", why=str(why))
 
     def _keep_background(self, now_ms: int) -> None:
         if self._background is None:

@@ -123,14 +123,10 @@ class Journal:
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self.last = self._number("SELECT max(number) FROM entries")
 
-    @property
-    def lock_descriptor(self) -> int:
-        """The descriptor that holds the data directory; a copy of the process closes it."""
-        return self._lock.fileno()
-
     def close(self) -> None:
         """Give the directory back."""
-        self._reader.close()
+        with self._reading:
+            self._reader.close()
         self._db.close()
         self._lock.close()
 
@@ -157,7 +153,13 @@ class Journal:
         """The entries above a number, with theirs, in their order."""
         rows = self._db.execute("SELECT number, kind, body FROM entries WHERE number > ? ORDER BY number", (after,))
         for number, kind, body in rows:
-            yield number, Steps.decode(body) if kind == Steps.kind else Command.decode(kind, body)
+            try:
+                entry: Entry = Steps.decode(body) if kind == Steps.kind else Command.decode(kind, body)
+            except (zlib.error, struct.error, UnicodeDecodeError) as why:
+                raise JournalError(
+                    f"{self.path} is damaged: entry {number}: {why}", "restore a backup: moteloom restore FILE"
+                ) from why
+            yield number, entry
 
     def save_snapshot(self, entry: int, at_ms: int, body: bytes, keep: int = 2) -> None:
         """Keep the state behind an entry. The oldest snapshots but `keep` go, and the entries that the rest covers."""
@@ -182,7 +184,10 @@ class Journal:
         """Chunks of a query's feed that hold numbers above `after`, as many as hold `limit` numbers."""
         found: list[ResultChunk] = []
         count = 0
-        statement = "SELECT query, first, behind, body FROM results WHERE query = ? AND behind > ? ORDER BY first"
+        statement = (  # the chunk that holds the number is found by the key, so that those before it are not read
+            "SELECT query, first, behind, body FROM results WHERE query = ?1 AND first >= coalesce("
+            "(SELECT max(first) FROM results WHERE query = ?1 AND first <= ?2), 0) AND behind > ?2 ORDER BY first"
+        )
         with self._reading:
             for number, first, behind, body in self._reader.execute(statement, (query, after + 1)):
                 found.append(ResultChunk(number, first, behind, zlib.decompress(body).decode()))
@@ -193,15 +198,37 @@ class Journal:
 
     def bounds(self, query: int) -> tuple[int, int]:
         """(the first number of a query's feed that is kept, the one that the next will have); (1, 1) of an empty feed."""
-        statement = "SELECT min(first), max(behind) FROM results WHERE query = ?"
+        statement = (  # each by one look at the key: waiting clients ask five times a second
+            "SELECT (SELECT min(first) FROM results WHERE query = ?1),"
+            " (SELECT behind FROM results WHERE query = ?1 ORDER BY first DESC LIMIT 1)"
+        )
         with self._reading:
             first, behind = self._reader.execute(statement, (query,)).fetchone()
         return (1, 1) if first is None else (first, behind)
 
     def drop_results(self, keep: int) -> int:
         """Drop the oldest results of each query above `keep` numbers; how many chunks went."""
-        statement = "DELETE FROM results WHERE behind <= (SELECT max(b.behind) FROM results b WHERE b.query = results.query) - ?"
+        dropped = 0
+        query: int | None = -1
         with self._db:
+            while query is not None and (query := self._next_query(query)) is not None:
+                newest = "SELECT behind FROM results WHERE query = ? ORDER BY first DESC LIMIT 1"
+                last = self._db.execute(newest, (query,)).fetchone()[0] - keep
+                statement = "DELETE FROM results WHERE query = ? AND first < ? AND behind <= ?"
+                dropped += self._db.execute(statement, (query, last, last)).rowcount
+        return dropped
+
+    def _next_query(self, query: int) -> int | None:
+        """The number of the next query above this one that has results."""
+        found: tuple[int | None] = self._db.execute(
+            "SELECT min(query) FROM results WHERE query > ?", (query,)
+        ).fetchone()
+        return found[0]
+
+    def drop_events(self, keep: int) -> int:
+        """Drop the oldest events above `keep`; how many went."""
+        with self._db:
+            statement = "DELETE FROM events WHERE number <= (SELECT max(number) FROM events) - ?"
             return self._db.execute(statement, (keep,)).rowcount
 
     def command_of(self, key: str) -> tuple[str, str, int | None] | None:

@@ -14,8 +14,8 @@ from basestation.station.durable import KeyReusedError
 from basestation.station.runner import Runner
 from basestation.station.service import Station
 
-STALLED_MS = 10_000
-"""A station that has not looked for so long makes no progress."""
+STALLED_SECONDS = 10.0
+"""Of the machine. A station that has not looked for so long makes no progress."""
 
 
 class LiveControl:
@@ -50,7 +50,10 @@ class LiveControl:
         if after + 1 < first:
             raise UpdatesExpiredError(first)
         lines: list[str] = []
-        for chunk in self._journal.results(number, after, limit) if after + 1 < behind else ():
+        chunks = self._journal.results(number, after, limit) if after + 1 < behind else []
+        if chunks and chunks[0].first > after + 1:  # some have just been dropped
+            raise UpdatesExpiredError(chunks[0].first)
+        for chunk in chunks:
             lines += chunk.lines.splitlines()[max(0, after + 1 - chunk.first) :]
         lines = lines[:limit]
         schema = schema_as_json(schema_of(number, record.plan))
@@ -86,14 +89,14 @@ class LiveControl:
         ]
 
     def health(self) -> JsonObject:
-        behind_ms = self._runner.clock.now_ms() - self._runner.looked_ms
+        behind = self._runner.clock.seconds_since(self._runner.looked_ms)
         problems = []
         if not self._runner.is_committing:
             problems.append(f"nothing can be committed: {self._runner.durable.failure}")
         if not self._runner.is_linked:
             problems.append(f"the link fails: {self._runner.durable.link_failure}")
-        if behind_ms > STALLED_MS:
-            problems.append(f"the station has not looked for {behind_ms} ms")
+        if behind > STALLED_SECONDS:
+            problems.append(f"the station has not looked for {behind:.0f} s")
         station = self._station
         return {
             "ok": not problems,

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from basestation.rest.control import StationControl
 
 
+GRACE_SECONDS = 2
+"""Requests that wait and open event streams are cut after so long when the station stops."""
+
+
 class PortError(MoteloomError):
     """The server cannot listen where it should."""
 
@@ -27,7 +31,10 @@ class RestServer:
         except OSError as why:
             raise PortError(f"cannot listen on {host}:{port}: {why.strerror}; choose another with --port") from why
         self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
-        self._server = uvicorn.Server(uvicorn.Config(make_api(control, token), log_level="warning", lifespan="off"))
+        config = uvicorn.Config(
+            make_api(control, token), log_level="warning", lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS
+        )
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="rest", daemon=True)
 
     def __enter__(self) -> "RestServer":

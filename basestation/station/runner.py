@@ -25,12 +25,16 @@ LONGEST_WAIT_SECONDS = 0.5
 """A signal is noticed after so long at the latest."""
 KEPT_RESULTS = 100_000
 """Numbers that each query's feed keeps; older ones are dropped with the next snapshot."""
+KEPT_EVENTS = 10_000
+"""Operational events that the journal keeps."""
 
 
 class StationBusyError(MoteloomError):
     """A command was not carried out in time; `help` says what to do."""
 
-    help = "look at /v1/queries before you repeat it: it may be carried out yet"
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
 
 
 class Clock(Protocol):
@@ -41,6 +45,9 @@ class Clock(Protocol):
 
     def seconds_until(self, now_ms: int) -> float:
         """How long to wait, in seconds of the machine, until a time; 0 where it is over."""
+
+    def seconds_since(self, now_ms: int) -> float:
+        """How long ago a time was, in seconds of the machine."""
 
 
 @dataclass(slots=True)
@@ -58,7 +65,10 @@ class ScaledClock:
         return self.begin_ms + int((self.monotonic() - self._begun) * 1_000 * self.speed)
 
     def seconds_until(self, now_ms: int) -> float:
-        return max(0.0, (now_ms - self.now_ms()) / 1_000 / self.speed)
+        return max(0.0, -self.seconds_since(now_ms))
+
+    def seconds_since(self, now_ms: int) -> float:
+        return (self.now_ms() - now_ms) / 1_000 / self.speed
 
 
 class Surroundings(Protocol):
@@ -76,7 +86,7 @@ class Runner:
         self.durable, self.clock = durable, clock
         self._beside, self._snapshot_ms = beside, snapshot_ms
         self._commands: queue.SimpleQueue[tuple[Callable[[int], Any], Future[Any]]] = queue.SimpleQueue()
-        self._wake, self._stopped = threading.Event(), False
+        self._wake, self._stopped, self._has_ended = threading.Event(), False, False
         self.is_committing = self.is_linked = True
         self.looked_ms = durable.last_ms
 
@@ -85,10 +95,15 @@ class Runner:
         future: Future[Found] = Future()
         self._commands.put((action, future))
         self._wake.set()
+        if self._has_ended:
+            self._refuse_commands()
         try:
             return future.result(timeout=COMMAND_SECONDS)
         except TimeoutError:
-            raise StationBusyError("the station is busy") from None
+            if future.cancel():
+                raise StationBusyError("the station is busy", "nothing was done: repeat it later") from None
+            help = "look at /v1/queries before you repeat it: it is being carried out"
+            raise StationBusyError("the station is busy", help) from None
 
     def stop(self) -> None:
         """End `run` after the look that goes on. It takes no lock, so a signal handler may call it."""
@@ -96,9 +111,16 @@ class Runner:
 
     def run(self) -> None:
         """Look at every quarter of a tick until stopped; then commit and keep a snapshot."""
+        try:
+            self._run()
+        finally:  # nobody carries out commands any more, so nobody waits for them
+            self._has_ended = True
+            self._refuse_commands()
+
+    def _run(self) -> None:
         step_ms = max(1, self.durable.station.world.catalog.tick_ms // LOOKS_PER_TICK)
         log.info("station started", step_ms=step_ms)
-        due = self.clock.now_ms()
+        due = self.looked_ms = self.clock.now_ms()
         while not self._stopped:
             self._wake.wait(min(LONGEST_WAIT_SECONDS, self.clock.seconds_until(due)))
             self._wake.clear()
@@ -121,13 +143,22 @@ class Runner:
         self.is_committing, self.is_linked = is_committing, self.durable.link_failure is None
         self.looked_ms = now_ms
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:
-            self.durable.begin_snapshot(now_ms)
-            self.durable.journal.drop_results(KEPT_RESULTS)
+            if self.durable.begin_snapshot(now_ms):
+                self.durable.drop_old(now_ms, KEPT_RESULTS, KEPT_EVENTS)
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
         if was != now:
             (log.info if now else log.warning)("works again" if now else "fails", part=what, error=why)
             self.durable.note(now_ms, f"{what} works again" if now else f"{what} fails", why=why)
+
+    def _refuse_commands(self) -> None:
+        while True:
+            try:
+                _, future = self._commands.get_nowait()
+            except queue.Empty:
+                return
+            if future.set_running_or_notify_cancel():
+                future.set_exception(StationBusyError("the station stops", "repeat it when it runs again"))
 
     def _carry_out(self, now_ms: int) -> None:
         while True:

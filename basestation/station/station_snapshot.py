@@ -8,7 +8,9 @@ import hashlib
 import io
 import os
 import pickle
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,14 @@ _HEAD = b"moteloom station 1 on engine %d, python %d.%d\n" % (FORMAT, *sys.versi
 """The first number is one more wherever a class of the station keeps something else."""
 
 
+LONGEST_SECONDS = 600
+"""A copy of the process that needs longer hangs: it was made while another thread held a lock."""
 _ALWAYS = {"no listener": ignore_migration}
 """Functions that a station refers to wherever it runs."""
+
+
+_MISFITS = AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError
+"""Raised by classes that are not what they were when the state was written."""
 
 
 class _Writer(pickle.Pickler):
@@ -68,7 +76,7 @@ def restore_station(data: bytes, outside: dict[str, object]) -> Station:
         raise SnapshotError("the state of the station is damaged")
     try:
         found = _Reader(io.BytesIO(body), outside | _ALWAYS).load()
-    except pickle.UnpicklingError as why:
+    except (pickle.UnpicklingError, *_MISFITS) as why:
         raise SnapshotError(f"this is not the state of a station: {why}") from why
     if not isinstance(found, Station):
         raise SnapshotError("this is not the state of a station")
@@ -79,18 +87,17 @@ class BackgroundSnapshot:
     """A snapshot that a copy of the process writes, so that the station goes on meanwhile.
 
     The copy shares the memory as it is now; it pickles the station into a file and ends without doing anything else.
-    It gives back `lock`, the descriptor of a file lock, so that the lock ends with the process that owns it.
+    It closes the files that it inherited, so that the lock of the data directory and the port end with the process
+    that owns them. OSError where there is no memory for it.
     """
 
-    def __init__(
-        self, station: Station, outside: dict[str, object], path: Path, entry: int, at_ms: int, lock: int
-    ) -> None:
-        self.entry, self.at_ms, self._path = entry, at_ms, path
+    def __init__(self, station: Station, outside: dict[str, object], path: Path, entry: int, at_ms: int) -> None:
+        self.entry, self.at_ms, self._path, self._begun = entry, at_ms, path, time.monotonic()
         self._process = os.fork()
         if self._process == 0:
             code = 1
             try:
-                os.close(lock)
+                os.closerange(3, os.sysconf("SC_OPEN_MAX"))
                 path.write_bytes(save_station(station, outside))
                 code = 0
             finally:
@@ -100,7 +107,10 @@ class BackgroundSnapshot:
         """The snapshot once it is written, None before. SnapshotError where the copy could not write it."""
         process, status = os.waitpid(self._process, os.WNOHANG)
         if process == 0:
-            return None
+            if time.monotonic() - self._begun < LONGEST_SECONDS:
+                return None
+            self.discard()
+            raise SnapshotError(f"the snapshot was not written in {LONGEST_SECONDS} s")
         if status:
             self._path.unlink(missing_ok=True)
             raise SnapshotError(f"the snapshot could not be written: status {status}")
@@ -109,6 +119,7 @@ class BackgroundSnapshot:
         return body
 
     def discard(self) -> None:
-        """Wait for the copy, and drop what it wrote."""
+        """End the copy, and drop what it wrote."""
+        os.kill(self._process, signal.SIGKILL)
         os.waitpid(self._process, 0)
         self._path.unlink(missing_ok=True)

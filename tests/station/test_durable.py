@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
+import time
 
 import pytest
 
+from basestation.station import station_snapshot
 from basestation.station.journal import JournalError
 from basestation.station.live_control import LiveControl
-from basestation.station.runner import Runner, ScaledClock
+from basestation.station.runner import Runner, ScaledClock, StationBusyError
 from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
@@ -242,6 +244,78 @@ def test_unreadable_snapshot_falls_back_to_the_one_before(tmp_path):
     assert network.answers(1).startswith(before)
     ticks = [json.loads(line)["tick"] for line in network.answers(1).splitlines() if json.loads(line)["revision"] == 0]
     assert ticks == sorted(set(ticks))
+
+
+def test_full_disk_at_a_snapshot_leaves_the_station_running(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    clock = ScaledClock(lambda: 0.0, network.now_ms)
+    runner = Runner(network.durable, clock, beside=network, snapshot_ms=1_000)
+    network.submit(QUERIES[0])
+
+    def full(*_, **__):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as broken:
+        for name in ("save_snapshot", "drop_results"):
+            broken.setattr(network.journal, name, full)
+        broken.setattr("os.fork", lambda: full_memory())
+        for second in range(20):
+            runner.look(network.now_ms + second * 1_000)
+        assert network.durable.snapshot(network.now_ms + 20_000) == 0
+    kinds = {kind for _, _, kind, _ in network.journal.events(0, 100)}
+    assert kinds == {"snapshot fails"}
+    network.now_ms += 21_000
+    network.restart()
+    network.live(20)
+    assert network.answers(1)
+
+
+def full_memory():
+    raise OSError("Cannot allocate memory")
+
+
+def test_results_that_cannot_be_dropped_are_reported(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+
+    def full(*_, **__):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(network.journal, "drop_results", full)
+    network.durable.drop_old(network.now_ms, 1, 1)
+    network.live(1)
+    assert [kind for _, _, kind, _ in network.journal.events(0, 9)] == ["old results stay"]
+
+
+def test_hanging_snapshot_is_ended(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    monkeypatch.setattr(station_snapshot, "save_station", lambda *_: time.sleep(3_600))
+    network.durable.begin_snapshot(network.now_ms)
+    monkeypatch.setattr(station_snapshot, "LONGEST_SECONDS", 0)
+    network.live(1)
+    assert [json.loads(body)["why"] for *_, body in network.journal.events(0, 9)] == [
+        "the snapshot was not written in 0 s"]  # fmt: skip
+    assert network.durable.begin_snapshot(network.now_ms)
+    network.durable.close(network.now_ms)
+
+
+def test_commands_to_a_station_that_stopped_are_refused_at_once(tmp_path):
+    network = SmallNetwork(tmp_path)
+    runner = Runner(network.durable, ScaledClock(lambda: 0.0, network.now_ms), beside=network)
+    runner.stop()
+    runner.run()
+    with pytest.raises(StationBusyError, match="the station stops"):
+        runner.call(lambda now_ms: now_ms)
+
+
+def test_fast_clock_does_not_look_like_a_stalled_station(tmp_path):
+    network, wall = SmallNetwork(tmp_path), [0.0]
+    runner = Runner(network.durable, ScaledClock(lambda: wall[0], network.now_ms, speed=100), beside=network)
+    control = LiveControl(runner)
+    runner.look(runner.clock.now_ms())
+    wall[0] = 1.0
+    assert control.health()["ok"]
+    wall[0] = 11.0
+    assert control.health()["problems"] == ["the station has not looked for 11 s"]
 
 
 class BrokenWire:

@@ -43,6 +43,37 @@ def test_results_are_read_from_a_number_on(tmp_path):
     assert journal.bounds(1) == (4, 5)
 
 
+def test_reads_and_drops_of_results_use_the_key(tmp_path):
+    journal = Journal(tmp_path)
+    journal.commit([], [ResultChunk(query, n, n + 1, "a\n") for query in (1, 5) for n in range(1, 3_001)])
+    plans = []
+    journal._reader.set_trace_callback(plans.append)
+    journal._db.set_trace_callback(plans.append)
+    assert [chunk.first for chunk in journal.results(5, 2_998, 100)] == [2_999, 3_000]
+    assert journal.bounds(5) == (1, 3_001)
+    assert journal.drop_results(keep=10) == 2 * 2_990
+    assert (journal.bounds(1), journal.bounds(5), journal.bounds(9)) == ((2_991, 3_001), (2_991, 3_001), (1, 1))
+    for statement in [each for each in plans if each.startswith(("SELECT", "DELETE"))]:
+        steps = journal._db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+        assert not [step for *_, step in steps if step.startswith("SCAN") and "CONSTANT" not in step], statement
+
+
+def test_old_events_are_dropped(tmp_path):
+    journal = Journal(tmp_path)
+    for _ in range(2):
+        journal.commit([], events=[(n, "kind", "{}") for n in range(5)])
+        journal.drop_events(keep=3)
+    assert [number for number, *_ in journal.events(0, 100)] == [8, 9, 10]
+
+
+def test_entry_that_cannot_be_decoded_names_the_remedy(tmp_path):
+    journal = Journal(tmp_path)
+    journal.commit([LOOKS])
+    journal._db.execute("UPDATE entries SET body = x'00'")
+    with pytest.raises(JournalError, match="damaged: entry 1"):
+        list(journal.entries(0))
+
+
 def test_result_that_is_kept_is_not_replaced(tmp_path):
     journal = Journal(tmp_path)
     journal.commit([], [ResultChunk(1, 1, 2, "first\n")])
