@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH = 72
-NOT_IMPERATIVE = re.compile(r"^(?:\w+(?:ed|ing)|The|A|An|What|Who|It|This|Now|Some|No|All|Docs|Tests?|Fixes|Adds)\b")
+NOT_IMPERATIVE = re.compile(r"^(?:\w+(?:ed|ing)|The|A|An|What|Who|It|This|Now|Some|No|All|Docs|Tests|Fixes|Adds)\b")
 IMPERATIVE = {"Bring", "Embed", "Need", "Feed", "Seed", "Shed", "Speed", "Exceed", "Proceed", "Ring", "String"}
 
 
