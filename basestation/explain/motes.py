@@ -26,7 +26,7 @@ NOT_SAMPLED = "no mote samples for it: its conditions hold at no site"
 
 @dataclass(frozen=True, slots=True)
 class MotePlan:
-    """What motes do for some queries: the plan (None: nothing), or the reason why they cannot run them."""
+    """The plan of the motes for some queries (None: they do nothing), or the reason why they cannot run them."""
 
     plan: "NetworkPlan | None" = None
     refused: str | None = None
@@ -141,7 +141,7 @@ ASSUMPTIONS = "figures assume perfect clocks, known link qualities and no contro
 
 
 def mote_lines(motes: Json) -> list[str]:
-    """What runs where and when on the motes, and its predicted energy per hour."""
+    """The place and time of each operator on the motes, and the predicted energy per hour."""
     if "refused" in motes:
         return wrap_prose(f"these motes cannot run it: {motes['refused']}")
     if "idle" in motes:
@@ -170,7 +170,7 @@ def worst_lines(motes: Json) -> list[str]:
 
 
 def running_lines(motes: Json) -> list[str]:
-    """What runs where, and the length of a round."""
+    """The sites of each operator, and the length of a round."""
     lines = []
     for o in motes["operators"]:
         passing = f", merged at {numbers(o['merging'])} on the route" if o["merging"] else ""

@@ -36,7 +36,7 @@ class EngineInput:
 
 @dataclass(frozen=True, slots=True)
 class ExecutablePlan:
-    """What the engine runs for a query: the rewritten tree, the steps to it, and its operators from the output down.
+    """The work of the engine for a query: the rewritten tree, the steps to it, and its operators from the output down.
 
     `refused` is the reason why the engine cannot run the query; then there are no operators.
     """

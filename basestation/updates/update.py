@@ -1,4 +1,4 @@
-"""What the engine emits at the end of a clock tick: windows and their revisions, tuples, epoch marks, failures.
+"""The output of the engine at the end of a clock tick: windows and their revisions, tuples, epoch marks, failures.
 
 An answer is a history of updates (semantics 12.1); the current answer is their sum. Rows are columnar: one Vector for
 each entry of the SELECT list, in its order, so two columns may share a name. A scaled column holds whole multiples.

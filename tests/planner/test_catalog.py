@@ -1,4 +1,4 @@
-"""What the clauses of a schema come to (semantics 13), in ticks of any length."""
+"""The meaning of the clauses of a schema (semantics 13), with ticks of any length."""
 
 import pytest
 
