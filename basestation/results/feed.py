@@ -4,6 +4,7 @@ A window update has one number, an epoch mark too; each tuple of a stream has it
 of threads read: the feed replaces a published state and never changes it.
 """
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -52,6 +53,10 @@ class Feed:
     def open(self, schema: ResultSchema) -> None:
         """Begin the feed of a query, so that clients can read it before its first update."""
         self._retained.setdefault(schema.number, RetainedUpdates(schema))
+
+    def retain_all(self) -> None:
+        """Retain updates until they are drained, however many there are."""
+        self._limit = sys.maxsize
 
     def publish(self, updates: Iterable[Update]) -> None:
         """Append updates to the feeds of their queries."""

@@ -87,6 +87,8 @@ class DurableStation:
         self.link_failure: str | None = None  # why the wire gives or takes nothing now; links send their frames again
         self.last_ms = now_ms  # of the last look or command; time never goes back
         self.station, after = self._restore(make, now_ms)
+        self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
+        self._events_seen = self.station.events.counts.total()
         self.replayed = self._replay(after)
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
@@ -232,7 +234,12 @@ class DurableStation:
         return bool(self._held.outgoing or self._pending.results or self._pending.events)
 
     def _collect(self) -> None:
-        """Take new results out of the feed."""
+        """Take new results out of the feed, and new events out of the log of promises."""
+        log = self.station.events
+        fresh = log.counts.total() - self._events_seen
+        self._events_seen += fresh
+        for event in list(log.latest)[-fresh:] if fresh else ():
+            self.note(event.at_ms, event.what, why=event.why or None, query=event.query)
         feed, tick_ms = self.station.feed, self.station.world.catalog.tick_ms
         for query, numbered in feed.drain():
             schema = feed.schema(query)

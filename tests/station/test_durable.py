@@ -9,6 +9,7 @@ import pytest
 from basestation.station import station_snapshot
 from basestation.station.journal import JournalError
 from basestation.station.live_control import LiveControl
+from basestation.station.operational_events import BROKEN, KEPT
 from basestation.station.runner import Runner, ScaledClock, StationBusyError
 from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
@@ -284,6 +285,29 @@ def test_results_that_cannot_be_dropped_are_reported(tmp_path, monkeypatch):
     network.durable.drop_old(network.now_ms, 1, 1)
     network.live(1)
     assert [kind for _, _, kind, _ in network.journal.events(0, 9)] == ["old results stay"]
+
+
+@pytest.mark.promise("durable")
+def test_long_absence_loses_no_answer(tmp_path):
+    network = SmallNetwork(tmp_path)
+    network.submit("SELECT COUNT(*) AS n FROM field [FROM NOW-20 TO NOW SLIDE 1 SEC]")
+    network.live(30)
+    network.now_ms += 11_000_000  # more windows than a feed retains
+    network.durable.step(network.now_ms)
+    chunks = network.journal.results(1, 0, 10**9)
+    assert [chunk.first for chunk in chunks] == [1, *(chunk.behind for chunk in chunks[:-1])]
+    assert chunks[-1].behind > 11_000
+
+
+def test_broken_promises_are_events(tmp_path):
+    network = SmallNetwork(tmp_path)
+    log = network.durable.station.events
+    log._note(network.now_ms, None, "mote 3 drains", BROKEN, KEPT, 1)
+    network.live(1)
+    log._note(network.now_ms, "mote 3 drains", None, BROKEN, KEPT, 1)
+    network.live(1)
+    assert [(kind, json.loads(body)) for _, _, kind, body in network.journal.events(0, 9)] == [
+        (BROKEN, {"why": "mote 3 drains", "query": 1}), (KEPT, {"why": None, "query": 1})]  # fmt: skip
 
 
 def test_hanging_snapshot_is_ended(tmp_path, monkeypatch):
