@@ -13,6 +13,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -271,42 +272,59 @@ def check(path: Path) -> None:
 
 def backup(folder: Path, path: Path) -> None:
     """Copy a station's file as it is now, also while the station goes on; the copy takes the place of `path` when it is whole."""
+    if path.absolute().parent.resolve() == folder.resolve():
+        raise JournalError(f"{path} is in the data directory itself", "name a file in another folder")
     check(folder / NAME)
-    staged = path.with_name(path.name + ".part")
-    staged.unlink(missing_ok=True)
-    source = sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)
-    target = sqlite3.connect(staged)
+    _copy(folder / NAME, staged := path.with_name(path.name + ".part"))
     try:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.Error as why:
-        raise JournalError(
-            f"{folder / NAME} cannot be copied to {path}: {why}", "name a file in a folder with room"
-        ) from why
-    finally:
-        target.close()
-        source.close()
-    _sync(staged)
-    os.replace(staged, path)
+        os.replace(staged, path)
+    except OSError as why:
+        staged.unlink()
+        raise JournalError(f"{path} cannot be replaced: {why.strerror}", "name a file") from why
     _sync(path.absolute().parent)
 
 
 def restore(source: Path, folder: Path) -> None:
     """Put a backup in the place of a station's file, after checking it; the file of before is kept beside it."""
     check(source)
+    if source.absolute().parent.resolve() == folder.resolve() and source.name == NAME:
+        raise JournalError(f"{source} is the station's own file", "name a file that `moteloom backup` wrote")
     lock = _lock(folder)
     try:
-        target, staged = folder / NAME, folder / (NAME + ".part")
-        staged.write_bytes(source.read_bytes())
-        _sync(staged)
-        for suffix in ("-wal", "-shm"):
-            (folder / (NAME + suffix)).unlink(missing_ok=True)
-        if target.exists():
-            os.replace(target, folder / (NAME + ".before-restore"))
+        target, staged, before = folder / NAME, folder / (NAME + ".part"), folder / (NAME + ".before-restore")
+        _copy(source, staged)
+        for suffix in ("-shm", "-wal", ""):  # commits after the last checkpoint are in the -wal, so it moves along
+            (found, kept) = (folder / f"{each.name}{suffix}" for each in (target, before))
+            if found.exists():
+                os.replace(found, kept)
+            else:
+                kept.unlink(missing_ok=True)
         os.replace(staged, target)
         _sync(folder)
     finally:
         lock.close()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a whole database, with what its -wal holds, into one new file. JournalError where that is not possible."""
+    origin = copy = None
+    try:
+        target.unlink(missing_ok=True)
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        origin = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)
+        copy = sqlite3.connect(target)
+        origin.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        copy.close()
+        _sync(target)
+    except (OSError, sqlite3.Error) as why:
+        with suppress(OSError):
+            target.unlink(missing_ok=True)
+        raise JournalError(f"{source} cannot be copied to {target}: {why}", "choose a folder with room") from why
+    finally:
+        for each in (origin, copy):
+            if each is not None:
+                each.close()
 
 
 def _lock(folder: Path) -> IO[str]:
@@ -352,6 +370,8 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
     try:
         application = database.execute("PRAGMA application_id").fetchone()[0]
         version = database.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION and database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+            raise JournalError(f"{path} is empty", "remove it; a station that starts makes a new one")
         if application != APPLICATION:
             raise JournalError(f"{path} is not the file of a station", "choose another directory with --data")
         if version > VERSION:

@@ -139,6 +139,36 @@ def test_backup_is_restored_after_a_check(tmp_path):
     assert Journal(tmp_path / "data").last == 1
 
 
+def test_restore_keeps_what_the_station_had_committed(tmp_path):
+    journal = Journal(tmp_path / "data")
+    backup(tmp_path / "data", tmp_path / "copy.db")
+    for _ in range(3):
+        journal.commit([LOOKS])
+    for name in ("station.db", "station.db-wal"):  # as after kill -9: the commits are in the -wal alone
+        (tmp_path / "killed").mkdir(exist_ok=True)
+        (tmp_path / "killed" / name).write_bytes((tmp_path / "data" / name).read_bytes())
+    restore(tmp_path / "copy.db", tmp_path / "killed")
+    before = sqlite3.connect(tmp_path / "killed/station.db.before-restore")
+    assert before.execute("SELECT count(*) FROM entries").fetchone() == (3,)
+    assert Journal(tmp_path / "killed").last == 0
+
+
+def test_backup_and_restore_spare_the_station_itself(tmp_path):
+    Journal(tmp_path / "data").close()
+    (tmp_path / "folder").mkdir()
+    for path, words in (
+        (tmp_path / "data/station.db", "data directory itself"),
+        (tmp_path / "none/copy.db", "cannot be copied"),
+        (tmp_path / "folder", "cannot be replaced"),
+    ):
+        with pytest.raises(JournalError, match=words):
+            backup(tmp_path / "data", path)
+    with pytest.raises(JournalError, match="own file"):
+        restore(tmp_path / "data/station.db", tmp_path / "data")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "folder"]
+    Journal(tmp_path / "data").close()
+
+
 def test_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="cannot be used"):
