@@ -1,6 +1,7 @@
 """The application: routes, who may use them, and errors in one form."""
 
 import hmac
+from collections.abc import Callable
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,8 +17,11 @@ from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
 
 
-def make_api(control: StationControl, token: str | None) -> FastAPI:
-    """The application in front of a station. A `token` of None admits every request."""
+def make_api(control: StationControl, token: str | None, is_ending: Callable[[], bool] = lambda: False) -> FastAPI:
+    """The application in front of a station. A `token` of None admits every request.
+
+    Streams and requests that wait end as soon as `is_ending`.
+    """
 
     def authorised(request: Request) -> None:
         given = request.headers.get("authorization", "")
@@ -27,7 +31,7 @@ def make_api(control: StationControl, token: str | None) -> FastAPI:
             )
 
     api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(authorised)])
-    for router in (query_routes(control), result_routes(control), station_routes(control)):
+    for router in (query_routes(control), result_routes(control, is_ending), station_routes(control)):
         api.include_router(router)
     api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))

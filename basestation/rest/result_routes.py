@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
@@ -24,7 +24,7 @@ HEARTBEAT_SECONDS = 15.0
 """How often a silent event stream sends a comment, so that proxies keep it open."""
 
 
-def result_routes(control: StationControl) -> APIRouter:
+def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIRouter:
     """The routes of the answers of queries."""
     router = APIRouter()
 
@@ -44,7 +44,7 @@ def result_routes(control: StationControl) -> APIRouter:
     async def wait_for(number: int, after: int, limit: int, seconds: float) -> ResultPage:
         end = time.monotonic() + seconds
         page = await read(number, after, limit)
-        while not page.lines and time.monotonic() < end:
+        while not page.lines and time.monotonic() < end and not is_ending():
             await asyncio.sleep(LOOK_SECONDS)
             page = await read(number, after, limit)
         return page
@@ -73,7 +73,7 @@ def result_routes(control: StationControl) -> APIRouter:
 
     async def follow(request: Request, number: int, page: ResultPage) -> AsyncIterator[str]:
         silent_since = time.monotonic()
-        while not await request.is_disconnected():
+        while not is_ending() and not await request.is_disconnected():
             for line in page.lines:
                 yield f"id: {json.loads(line)['number']}\ndata: {line}\n\n"
             if page.lines:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 GRACE_SECONDS = 2
-"""Requests that wait and open event streams are cut after so long when the station stops."""
+"""Requests that have no answer so long after the station stopped are cut."""
 
 
 class PortError(MoteloomError):
@@ -32,8 +32,9 @@ class RestServer:
             raise PortError(f"cannot listen on {host}:{port}: {why.strerror}; choose another with --port") from why
         self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
         config = uvicorn.Config(
-            make_api(control, token), log_level="warning", lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS
-        )
+            make_api(control, token, lambda: self._server.should_exit),
+            log_level="warning", lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
+        )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="rest", daemon=True)
 
