@@ -4,6 +4,7 @@ import argparse
 import os
 import secrets
 import signal
+import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -50,8 +51,14 @@ example:
         "--agenda", action="store_true", help="motes sleep outside their slots; else they always listen"
     )
     parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface; default: %(default)s")
-    parser.add_argument("--port", type=int, default=PORT, help="its port, 0 for a free one; default: %(default)s")
+    parser.add_argument("--port", type=_port, default=PORT, help="its port, 0 for a free one; default: %(default)s")
     parser.add_argument("--no-token", action="store_true", help="admit every request on this machine without a token")
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 65_536):
+        raise argparse.ArgumentTypeError(f"`{text}` is no port between 0 and 65535")
+    return int(text)
 
 
 def _speed(text: str) -> float:
@@ -87,6 +94,9 @@ def run(options: argparse.Namespace) -> int:
     except (JournalError, PortError, TransportError) as error:
         help = getattr(error, "help", None)
         print(f"moteloom: {error}{f'; {help}' if help else ''}", file=sys.stderr)
+        return FAILED
+    except sqlite3.Error as error:
+        print(f"moteloom: {options.data} cannot be used: {error}; free space on its disk", file=sys.stderr)
         return FAILED
 
 
@@ -166,15 +176,17 @@ def _link(
 
 def _token(folder: Path) -> str:
     """The token of the data directory; made at the first start, readable by its owner only."""
-    path = folder / TOKEN_FILE
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        token = secrets.token_urlsafe(24)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(token + "\n")
+    path, staged = folder / TOKEN_FILE, folder / f"{TOKEN_FILE}.part"
+    if path.exists() and (token := path.read_text(encoding="utf-8").strip()):
         return token
+    token = secrets.token_urlsafe(24)
+    staged.unlink(missing_ok=True)
+    with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(token + "\n")
+        file.flush()
+        os.fsync(file.fileno())  # a power cut leaves a whole token or none
+    os.replace(staged, path)
+    return token
 
 
 def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str) -> None:

@@ -1,5 +1,6 @@
 """StationClient: requests to the REST interface of a station, with the standard library only."""
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
@@ -45,11 +46,11 @@ class StationClient:
             yield page["updates"]
 
     def _request(self, method: str, path: str, body: bytes | None) -> Any:
-        request = urllib.request.Request(self._url + path, data=body, method=method)
-        request.add_header("content-type", "text/plain; charset=utf-8")
-        if self._token is not None:
-            request.add_header("authorization", f"Bearer {self._token}")
         try:
+            request = urllib.request.Request(self._url + path, data=body, method=method)
+            request.add_header("content-type", "text/plain; charset=utf-8")
+            if self._token is not None:
+                request.add_unredirected_header("authorization", f"Bearer {self._token}")
             with urllib.request.urlopen(request, timeout=SECONDS) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as refused:
@@ -57,8 +58,10 @@ class StationClient:
             try:
                 problem = json.loads(text)
             except json.JSONDecodeError:
-                problem = {}
+                problem = None
+            if not isinstance(problem, dict):
+                problem = {"status": refused.code, "title": f"{self._url} answers {refused.code} {refused.reason}"}
             raise StationError(str(problem.get("title", f"{refused.code} {refused.reason}")), problem) from None
-        except (urllib.error.URLError, OSError) as why:
+        except (urllib.error.URLError, OSError, ValueError, http.client.HTTPException) as why:
             reason = getattr(why, "reason", why)
             raise StationError(f"no station answers at {self._url}: {reason}") from None

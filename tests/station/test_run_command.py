@@ -1,15 +1,20 @@
 """`moteloom run` as its user starts it: a process of its own, killed and started again, asked by the other commands."""
 
+import http.server
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from typing import ClassVar
 
 import pytest
 
+from basestation.cli.run import _token
+from basestation.client.http import StationClient, StationError
 from tests.docs.pages import ROOT
 
 SCENARIO = ROOT / "examples/roadbridge/night.scenario.toml"
@@ -125,6 +130,58 @@ def test_wrong_commands_get_one_clear_message(station, tmp_path):
     assert "no file" in moteloom("restore", tmp_path / "none.db", "--data", station.data, code=1).stderr
 
 
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """A web server that is no station: /moved goes elsewhere, the rest is text."""
+
+    given: ClassVar[list[str | None]] = []
+
+    def do_GET(self):
+        self.given.append(self.headers["authorization"])
+        self.send_response(302 if self.path.startswith("/moved") else 200)
+        self.send_header("location", "/elsewhere")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_client_names_what_is_no_station():
+    with http.server.HTTPServer(("127.0.0.1", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        for wrong in (url, f"{url}/moved", "nowhere", "http://[", "http://127.0.0.1:1"):
+            with pytest.raises(StationError, match="no station answers at"):
+                StationClient(wrong, "secret").get("/v1/queries")
+        with pytest.raises(StationError, match="answers 501") as refused:
+            StationClient(url, None).post("/v1/queries", "")
+        assert refused.value.problem["status"] == 501
+        server.shutdown()
+    assert Stranger.given == ["Bearer secret", "Bearer secret", None]
+
+
+def test_token_file_that_a_power_cut_emptied_is_made_anew(tmp_path):
+    (tmp_path / "token").write_text("")
+    token = _token(tmp_path)
+    assert len(token) >= 32 and _token(tmp_path) == token
+    assert oct((tmp_path / "token").stat().st_mode & 0o777) == "0o600"
+
+
+@pytest.mark.timeout(120)
+def test_open_event_stream_does_not_delay_the_end(station):
+    station.start()
+    moteloom("query", "submit", QUERY, *station.at)
+    token = (station.data / "token").read_text().strip()
+    head = f"GET /v1/queries/1/results HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    with socket.create_connection(("127.0.0.1", station.port)) as reader:
+        reader.sendall(f"{head}Accept: text/event-stream\r\n\r\n".encode())
+        assert b"200 OK" in reader.recv(1_000)
+        begun = time.monotonic()
+        assert station.end(signal.SIGTERM) == 0
+        assert time.monotonic() - begun < 9
+    assert "Traceback" not in station.log.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -133,6 +190,7 @@ def test_wrong_commands_get_one_clear_message(station, tmp_path):
         (["--link", "/dev/there-is-none"], 1, "-c FILE"),
         (["--simulate", str(SCENARIO), "--no-token", "--host", "0.0.0.0"], 1, "this machine only"),
         (["--simulate", str(SCENARIO), "--speed", "0"], 2, "no speed"),
+        (["--simulate", str(SCENARIO), "--port", "99999"], 2, "no port"),
         ([], 2, "--simulate"),
     ],
 )
