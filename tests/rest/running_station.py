@@ -62,3 +62,11 @@ class RunningStation:
             if page["updates"]:
                 return self.get(f"/v1/queries/{query}/results").json()["updates"]
         raise AssertionError(f"query {query} gave no {count} updates")
+
+    def wait_for_full_coverage(self, query):
+        """The first window whose first answer has all readings; on a busy machine early ones may lack some."""
+        for count in range(1, 100):
+            for update in self.wait_for(query, count):
+                if update["revision"] == 0 and update["coverage"] == {"field": [2, 2]}:
+                    return update
+        raise AssertionError(f"query {query} gave no complete window")

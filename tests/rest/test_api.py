@@ -57,7 +57,7 @@ def test_pages_follow_one_another(station):
 
 def test_update_has_number_time_coverage_and_rows(station):
     station.submit(QUERIES[0])
-    update = station.wait_for(1, 4)[3]
+    update = station.wait_for_full_coverage(1)
     assert set(update) == {"number", "type", "query", "tick", "n", "revision", "coverage", "rows", "time"}
     assert update["coverage"] == {"field": [2, 2]} and len(update["rows"]) == 2
     assert update["time"].endswith("Z")
