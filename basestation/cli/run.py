@@ -116,6 +116,7 @@ def _run(options: argparse.Namespace) -> int:
         make = make_factory(deployment, options.agenda)
         wall_ms = time.time_ns() // 1_000_000
         durable = DurableStation(journal, make, wall_ms, make.outside)
+        make.check(durable.station)
         now_ms = max(wall_ms, durable.last_ms)
         if now_ms > wall_ms + CLOCK_BACK_MS and options.speed == 1:
             durable.note(now_ms, "the clock of this machine was set back", ms=now_ms - wall_ms)

@@ -11,6 +11,7 @@ from typing import Any
 from gateway.errors import MoteloomError
 
 URL = "http://127.0.0.1:8137"
+LIVE_STATES = "deploying", "running"
 SECONDS = 70
 """Longer than the longest wait that the interface allows."""
 
@@ -39,11 +40,18 @@ class StationClient:
         return self._request("POST", path, body.encode())
 
     def updates(self, number: int, after: int, wait: float) -> Iterator[list[dict[str, Any]]]:
-        """Pages of a query's updates, for as long as they are read; an empty page where `wait` seconds brought none."""
+        """Pages of a query's updates; an empty page where `wait` seconds brought none. They end with the query."""
+        seconds, has_ended = 0.0, False
         while True:
-            page = self.get(f"/v1/queries/{number}/results", after=after, wait=wait)
+            page = self.get(f"/v1/queries/{number}/results", after=after, wait=seconds)
             after = page["next"]
             yield page["updates"]
+            if page["updates"]:
+                continue
+            if has_ended:  # this page was asked for after the end
+                return
+            has_ended = self.get(f"/v1/queries/{number}")["state"] not in LIVE_STATES
+            seconds = 0.0 if has_ended else wait
 
     def _request(self, method: str, path: str, body: bytes | None) -> Any:
         try:

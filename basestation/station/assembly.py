@@ -11,6 +11,7 @@ from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.python_values import read_file
 from basestation.algebra.vector import Vector
 from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.station.journal import JournalError
 from basestation.station.service import Station
 from gateway.errors import TransportError
 from gateway.transports import Transport
@@ -58,6 +59,24 @@ class StationFactory:
                 vectors = {name: Vector(values, valid.get(name)) for name, values in columns.items()}
                 station.load(extent.name, vectors, now_ms)
         return station
+
+    def check(self, station: Station) -> None:
+        """JournalError where a restored station is that of another deployment."""
+        kept = station.world.deployment
+        if (
+            kept is None
+            or (kept.name, kept.tick_ms, kept.motes, kept.gateways)
+            != (self.deployment.name, self.deployment.tick_ms, self.deployment.motes, self.deployment.gateways)
+            or station.world.catalog != self.catalog
+        ):
+            name = repr(kept.name) if kept is not None and kept.name != self.deployment.name else "one before a change"
+            raise JournalError(
+                f"the data directory belongs to another deployment than {self.deployment.name!r}: {name}",
+                "choose another with --data",
+            )
+        if station.world.duty_cycled != self.is_duty_cycled:
+            was = "with" if station.world.duty_cycled else "without"
+            raise JournalError(f"the station of this data directory runs {was} --agenda", f"start it {was} --agenda")
 
 
 def make_factory(deployment: Deployment, is_duty_cycled: bool) -> StationFactory:

@@ -15,6 +15,10 @@ import pytest
 
 from basestation.cli.run import _token
 from basestation.client.http import StationClient, StationError
+from basestation.station.assembly import make_factory
+from basestation.station.durable import DurableStation
+from basestation.station.journal import Journal
+from basestation.testbed.live_motes import MoteScenario
 from tests.docs.pages import ROOT
 
 SCENARIO = ROOT / "examples/roadbridge/night.scenario.toml"
@@ -104,6 +108,8 @@ def test_killed_station_goes_on_with_queries_and_result_numbers(station):
     ]
     assert after[:3] == before and [line["number"] for line in after] == [1, 2, 3, 4, 5, 6]
     assert moteloom("query", "stop", 1, *station.at).stdout.startswith("query 1, stopped")
+    ended = moteloom("query", "watch", 1, "-o", "json", *station.at).stdout.splitlines()
+    assert [json.loads(line)["number"] for line in ended] == list(range(1, len(ended) + 1)) and len(ended) >= 6
     assert len(moteloom("motes", "-o", "json", *station.at).stdout.splitlines()) == 4
     assert station.end(signal.SIGTERM) == 0
     assert "stopped; everything is kept" in station.log.read_text()
@@ -128,6 +134,22 @@ def test_wrong_commands_get_one_clear_message(station, tmp_path):
     assert station.end(signal.SIGINT) == 0
     moteloom("restore", copy, "--data", station.data)
     assert "no file" in moteloom("restore", tmp_path / "none.db", "--data", station.data, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--simulate", "examples/lab54/calm.scenario.toml"], "another deployment than 'lab54': 'roadbridge'"),
+        (["--simulate", str(SCENARIO), "--agenda"], "start it without --agenda"),
+    ],
+)
+def test_data_of_another_deployment_are_refused(more, words, tmp_path):
+    make = make_factory(MoteScenario(str(SCENARIO)).deployment, is_duty_cycled=False)
+    journal = Journal(tmp_path / "data")
+    make.check(DurableStation(journal, make, 1_763_452_795_000, make.outside).station)
+    journal.close()
+    done = moteloom("run", *more, "--data", tmp_path / "data", "--port", 0, code=1)
+    assert words in done.stderr and "Traceback" not in done.stderr
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):
