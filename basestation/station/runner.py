@@ -23,6 +23,8 @@ COMMAND_SECONDS = 30.0
 """How long a command may wait for the look that carries it out."""
 LONGEST_WAIT_SECONDS = 0.5
 """A signal is noticed after so long at the latest."""
+LONGEST_LEAP_MS = 10_000
+"""Simulated motes live no longer than this between two looks; where they cannot keep up, the clock goes slower."""
 KEPT_RESULTS = 100_000
 """Numbers that each query's feed keeps; older ones are dropped with the next snapshot."""
 KEPT_EVENTS = 10_000
@@ -49,6 +51,9 @@ class Clock(Protocol):
     def seconds_since(self, now_ms: int) -> float:
         """How long ago a time was, in seconds of the machine."""
 
+    def slow_down(self, now_ms: int) -> None:
+        """Let it be `now_ms` now, which is before the time now."""
+
 
 @dataclass(slots=True)
 class ScaledClock:
@@ -69,6 +74,9 @@ class ScaledClock:
 
     def seconds_since(self, now_ms: int) -> float:
         return (self.now_ms() - now_ms) / 1_000 / self.speed
+
+    def slow_down(self, now_ms: int) -> None:
+        self.begin_ms -= self.now_ms() - now_ms
 
 
 class Surroundings(Protocol):
@@ -124,7 +132,7 @@ class Runner:
         while not self._stopped:
             self._wake.wait(min(LONGEST_WAIT_SECONDS, self.clock.seconds_until(due)))
             self._wake.clear()
-            now = max(self.clock.now_ms(), self.durable.last_ms)
+            now = self._read_clock()
             self._carry_out(now)
             if now >= due:
                 self.look(now)
@@ -132,6 +140,12 @@ class Runner:
         self._carry_out(max(self.clock.now_ms(), self.durable.last_ms))
         self.durable.close(max(self.clock.now_ms(), self.durable.last_ms))
         log.info("station stopped")
+
+    def _read_clock(self) -> int:
+        now, latest = self.clock.now_ms(), self.looked_ms + LONGEST_LEAP_MS
+        if self._beside is not None and now > latest:
+            self.clock.slow_down(now := latest)
+        return max(now, self.durable.last_ms)
 
     def look(self, now_ms: int) -> None:
         """Let the surroundings live until now, then let the station look."""

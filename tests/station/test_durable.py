@@ -1,5 +1,6 @@
 """A station that is killed at any moment goes on as if nothing had happened."""
 
+import itertools
 import json
 import sqlite3
 import time
@@ -10,7 +11,7 @@ from basestation.station import station_snapshot
 from basestation.station.journal import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.operational_events import BROKEN, KEPT
-from basestation.station.runner import Runner, ScaledClock, StationBusyError
+from basestation.station.runner import LONGEST_LEAP_MS, Runner, ScaledClock, StationBusyError
 from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
@@ -340,6 +341,29 @@ def test_fast_clock_does_not_look_like_a_stalled_station(tmp_path):
     assert control.health()["ok"]
     wall[0] = 11.0
     assert control.health()["problems"] == ["the station has not looked for 11 s"]
+
+
+class SlowMotes:
+    """Simulated motes that need five seconds of the machine for each look."""
+
+    def __init__(self, wall):
+        self.wall, self.looks, self.stop = wall, [], None
+
+    def advance(self, now_ms):
+        self.looks.append(now_ms)
+        self.wall[0] += 5
+        if len(self.looks) == 6:
+            self.stop()
+
+
+def test_motes_that_cannot_keep_up_slow_the_clock_down(tmp_path):
+    network, wall = SmallNetwork(tmp_path), [0.0]
+    motes = SlowMotes(wall)
+    runner = Runner(network.durable, ScaledClock(lambda: wall[0], network.now_ms, speed=1_000), beside=motes)
+    motes.stop = runner.stop
+    runner.run()
+    assert [b - a for a, b in itertools.pairwise(motes.looks)] == [LONGEST_LEAP_MS] * 5
+    assert LiveControl(runner).health()["ok"]
 
 
 class BrokenWire:
