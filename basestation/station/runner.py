@@ -121,7 +121,7 @@ class Runner:
         """Look at every quarter of a tick until stopped; then commit and keep a snapshot."""
         try:
             self._run()
-        finally:  # nobody carries out commands any more, so nobody waits for them
+        finally:  # commands are carried out no more, so their callers must not wait
             self._has_ended = True
             self._refuse_commands()
 
