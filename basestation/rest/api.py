@@ -16,6 +16,9 @@ from basestation.rest.wire import PROBLEM, HttpProblemError
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
 
+THIS_MACHINE = "localhost", "127.0.0.1", "::1"
+"""A page of another site reaches a local port under its own name, or names its origin."""
+
 
 def make_api(control: StationControl, token: str | None, is_ending: Callable[[], bool] = lambda: False) -> FastAPI:
     """The application in front of a station. A `token` of None admits every request.
@@ -24,6 +27,11 @@ def make_api(control: StationControl, token: str | None, is_ending: Callable[[],
     """
 
     def authorised(request: Request) -> None:
+        if token is None and ("origin" in request.headers or request.url.hostname not in THIS_MACHINE):
+            raise HttpProblemError(
+                403, "not-from-here", "a station without a token serves programs on its machine, not web pages",
+                "start it with a token, or ask http://127.0.0.1",
+            )  # fmt: skip
         given = request.headers.get("authorization", "")
         if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
             raise HttpProblemError(

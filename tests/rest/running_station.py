@@ -43,7 +43,7 @@ class RunningStation:
 
         async def request():
             transport = httpx.ASGITransport(self.api)
-            async with httpx.AsyncClient(transport=transport, base_url="http://station", timeout=60) as client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
                 return await client.request(method, path, headers=headers, **more)
 
         return asyncio.run(request())

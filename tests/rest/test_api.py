@@ -229,6 +229,19 @@ def test_station_without_a_token_admits_requests(station):
     assert station.get("/v1/queries", headers={}).status_code == 200
 
 
+def test_station_without_a_token_refuses_web_pages(station):
+    station.api = make_api(station.control, None)
+    for headers in (
+        {"origin": "http://elsewhere.example"},
+        {"host": "elsewhere.example"},
+        {"host": "127.0.0.1.example"},
+    ):
+        refused = station.get("/v1/queries", headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (403, "not-from-here")
+    for host in ("127.0.0.1:8137", "localhost", "[::1]:8137"):
+        assert station.get("/v1/queries", headers={"host": host}).status_code == 200
+
+
 def test_get_changes_nothing(station):
     station.submit(QUERIES[0])
     before = station.get("/v1/queries").json()["queries"][0]["text"]
