@@ -347,6 +347,8 @@ def _lock(folder: Path) -> IO[str]:
 
 def _open(path: Path) -> sqlite3.Connection:
     is_new = not path.exists() or path.stat().st_size == 0
+    if is_new:  # its -wal gets the same mode: the results are the owner's
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
     database = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False)
     try:
         if not is_new:

@@ -89,6 +89,12 @@ def test_second_station_on_one_directory_is_refused(tmp_path):
     Journal(tmp_path).close()
 
 
+def test_file_is_for_its_owner_only(tmp_path):
+    journal = Journal(tmp_path)
+    journal.commit([LOOKS])
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.glob("station.db*")} == {0}
+
+
 def test_file_of_another_program_is_refused(tmp_path):
     sqlite3.connect(tmp_path / module.NAME).execute("CREATE TABLE t (x)").connection.close()
     with pytest.raises(JournalError, match="not the file of a station"):
