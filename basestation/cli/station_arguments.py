@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from basestation.client.http import StationClient, StationError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 DATA = "moteloom-data"
 TOKEN_FILE, URL_FILE = "token", "url"
 REFUSED, UNREACHABLE = 2, 4
+THIS_MACHINE = "localhost", "127.0.0.1", "::1"
 URL = "http://127.0.0.1:8137"
 
 
@@ -42,8 +44,19 @@ def client_of(options: argparse.Namespace) -> "StationClient":
     """The client that the arguments describe."""
     from basestation.client.http import StationClient
 
-    token = options.token or _read(options.data / TOKEN_FILE)
-    return StationClient(options.url or _read(options.data / URL_FILE) or URL, token)
+    own = _read(options.data / URL_FILE) or URL
+    url = options.url or own
+    token = options.token
+    if token is None and (url.rstrip("/") == own or _is_here(url)):
+        token = _read(options.data / TOKEN_FILE)  # no other machine learns it unless it is given for that one
+    return StationClient(url, token)
+
+
+def _is_here(url: str) -> bool:
+    try:
+        return urlsplit(url).hostname in THIS_MACHINE
+    except ValueError:  # not a URL; the request says so
+        return False
 
 
 def _read(path: Path) -> str | None:

@@ -1,5 +1,6 @@
 """`moteloom run` as its user starts it: a process of its own, killed and started again, asked by the other commands."""
 
+import argparse
 import http.server
 import json
 import os
@@ -14,6 +15,7 @@ from typing import ClassVar
 import pytest
 
 from basestation.cli.run import _token
+from basestation.cli.station_arguments import client_of
 from basestation.client.http import StationClient, StationError
 from basestation.station.assembly import make_factory
 from basestation.station.durable import DurableStation
@@ -180,6 +182,23 @@ def test_client_names_what_is_no_station():
         assert refused.value.problem["status"] == 501
         server.shutdown()
     assert Stranger.given == ["Bearer secret", "Bearer secret", None]
+
+
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [
+        (None, "secret"),
+        ("http://field.example:8137/", "secret"),
+        ("http://localhost:9", "secret"),
+        ("http://other.example:8137", None),
+        ("http://[", None),
+    ],
+)
+def test_token_of_the_folder_goes_to_its_own_station(url, token, tmp_path):
+    (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "url").write_text("http://field.example:8137\n")
+    client = client_of(argparse.Namespace(url=url, token=None, data=tmp_path))
+    assert client._token == token
 
 
 def test_token_file_that_a_power_cut_emptied_is_made_anew(tmp_path):
