@@ -122,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
             durable.note(now_ms, "the clock of this machine was set back", ms=now_ms - wall_ms)
         wire, motes = _link(options, scenario, journal, now_ms)
         durable.connect(wire)
-        clock = ScaledClock(time.monotonic, now_ms, options.speed)
+        clock = ScaledClock(_seconds, now_ms, options.speed)
         runner = Runner(durable, clock, motes)
         token = None if options.no_token else _token(options.data)
         with RestServer(LiveControl(runner), token, options.host, options.port) as server:
@@ -173,6 +173,11 @@ def _link(
     line = SerialTransport(options.link, options.baud)
     line.open()
     return line, None
+
+
+def _seconds() -> float:
+    """Of a clock that nobody sets, and that goes on while the machine sleeps where the system has one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _token(folder: Path) -> str:

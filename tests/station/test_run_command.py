@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import pytest
 
-from basestation.cli.run import _token
+from basestation.cli.run import _seconds, _token
 from basestation.cli.station_arguments import client_of
 from basestation.client.http import StationClient, StationError
 from basestation.station.assembly import make_factory
@@ -199,6 +199,15 @@ def test_token_of_the_folder_goes_to_its_own_station(url, token, tmp_path):
     (tmp_path / "url").write_text("http://field.example:8137\n")
     client = client_of(argparse.Namespace(url=url, token=None, data=tmp_path))
     assert client._token == token
+
+
+def test_clock_goes_on_while_the_machine_sleeps(monkeypatch):
+    asked = []
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: asked.append(clock) or 1.0)
+    assert _seconds() == 1.0
+    monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
+    assert _seconds() == 1.0
+    assert asked[-1] == time.CLOCK_MONOTONIC and (sys.platform != "linux" or asked[0] != time.CLOCK_MONOTONIC)
 
 
 def test_token_file_that_a_power_cut_emptied_is_made_anew(tmp_path):
