@@ -29,7 +29,7 @@ class DesiredState:
 
 @dataclass(frozen=True, slots=True)
 class ReportedState:
-    """The report of a mote since its restart number `boot`; None if it has not reported and must be asked.
+    """The report of a mote since its restart number `boot`; None if it has not reported and the station must query it.
 
     `seq` is the number of the HELLO with the report. `clock_off_ms` is how far its clock was then ahead of ours, None
     if it had no time. `arriving` holds the missing blocks of incomplete images, `refused` the images it cannot install.

@@ -17,7 +17,7 @@ SECONDS = 70
 
 
 class StationError(MoteloomError):
-    """The station refused a request, or cannot be reached. `problem` is what it said (RFC 9457), empty without an answer."""
+    """The station refused a request, or cannot be reached. `problem` is its problem document (RFC 9457), empty without an answer."""
 
     def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
         super().__init__(message)

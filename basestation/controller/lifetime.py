@@ -139,16 +139,16 @@ def recheck_lifetimes(world: World, plans: PlanCache) -> World:
 
 def find_violated_lifetimes(world: World, plans: PlanCache) -> dict[int, str]:
     """By the number of a live query with LIFETIME, why motes will not last that long."""
-    asked = {n: q.plan.options.lifetime for n, q in world.live.items() if q.needs and q.plan.options.lifetime}
-    if not asked or world.deployment is None:
+    lifetimes = {n: q.plan.options.lifetime for n, q in world.live.items() if q.needs and q.plan.options.lifetime}
+    if not lifetimes or world.deployment is None:
         return {}
     network = plans.plan(world)
     try:
         network.check()
     except INFEASIBLE as why:
-        return {n: f"query {n} asks for motes that last, and no agenda lets them sleep: {why}" for n in asked}
+        return {n: f"query {n} asks for motes that last, and no agenda lets them sleep: {why}" for n in lifetimes}
     days, worst = lifetime_days(network.prediction), network.prediction.worst
-    goals = {n: goal * world.catalog.tick_ms / DAY_MS for n, goal in asked.items()}
+    goals = {n: goal * world.catalog.tick_ms / DAY_MS for n, goal in lifetimes.items()}
     return {
         n: f"query {n} asks for motes that last {goal:,.1f} days; mote {worst} would last {days:,.1f}"
         for n, goal in goals.items()

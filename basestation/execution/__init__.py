@@ -1,1 +1,1 @@
-"""Standing queries over batches: what is kept, what is answered, what is revised."""
+"""Execution: the engine of standing queries. It keeps windows and joins over batches of tuples, and revises their answers."""

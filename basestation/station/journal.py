@@ -52,7 +52,7 @@ class JournalError(MoteloomError):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Looks of the station that follow each other: (time in ms, bytes that had come)."""
+    """Consecutive steps of the station: (time in ms, bytes that had arrived)."""
 
     looks: Sequence[tuple[int, bytes]]
     kind = "steps"

@@ -184,5 +184,5 @@ class Runner:
                 continue
             try:
                 future.set_result(action(now_ms))
-            except BaseException as error:  # it belongs to the thread that asked
+            except BaseException as error:  # the calling thread raises it
                 future.set_exception(error)

@@ -7,7 +7,7 @@ A verb is a module registered in the entry-point group `moteloom.verbs`. It has
     run(args) -> int     does the work and returns the exit code
 
 It imports heavy libraries inside `run`, because `moteloom --help` imports every verb. Every verb also has the options
-`-v` and `--log-level`. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 141 the reader of our output is gone.
+`-v` and `--log-level`. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 141 the reader of the output closed the pipe.
 """
 
 import argparse

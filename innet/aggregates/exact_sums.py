@@ -20,7 +20,7 @@ from acquisition.arrays import AnyArray, BoolArray, FloatArray, IntArray
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
 """(high, low): doubles whose exact sum is the value."""
 Rows: TypeAlias = BoolArray | slice
-"""Which rows of a batch."""
+"""A selection of rows of a batch: a mask or a slice."""
 Values = TypeVar("Values", IntArray, FloatArray)
 
 LIMB_BITS = 44

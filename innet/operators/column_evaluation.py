@@ -10,7 +10,7 @@ from acquisition.arrays import AnyArray, BoolArray, IntArray
 from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpression, SensorValue, SiteNumber
 
 Mask: TypeAlias = BoolArray
-"""Which readings, one entry per reading."""
+"""A mask of readings, one entry per reading."""
 UnaryInstruction: TypeAlias = Callable[["ValueColumn"], "ValueColumn"]
 BinaryInstruction: TypeAlias = Callable[["ValueColumn", "ValueColumn"], "ValueColumn"]
 

@@ -150,7 +150,7 @@ def _find_gap(ready: int, length: int, taken: list[Slot]) -> int:
 
 
 class _InterferenceMap:
-    """Which motes disturb each other: one is audible where another is received."""
+    """Whether motes disturb each other: one is audible where another is received."""
 
     def __init__(self, tree: RoutingTree, topology: Topology | None) -> None:
         self._tree, self._topology = tree, topology

@@ -1,1 +1,1 @@
-"""Columns: what tuples, windows and what is known of them by number are held in, without a copy where none is needed."""
+"""Columns: columnar containers for tuples and windows, and for values by their number; they avoid copies."""

@@ -1,1 +1,1 @@
-"""Joining: n-way joins over state modules, by plans that are values and can be exchanged between two steps."""
+"""Joins: n-way joins over shared state modules; a join plan is a value and can be exchanged between two steps."""

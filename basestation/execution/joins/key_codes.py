@@ -1,7 +1,7 @@
 """Key codes: the keys of a join index as dense integers 0, 1, …, so that a probe looks its key up instead of searching.
 
 Open addressing over a table of slots that is at most a quarter full. Keys of one call are placed together, in rounds. In
-round 0 a key wants the slot of its last bits, so that rising keys (times) stay in one piece of memory. A key that finds
+round 0 a key takes the slot of its last bits, so that rising keys (times) stay in one piece of memory. A key that finds
 its slot taken goes to the slot of a secret multiply-shift hash, another one in each round. The multipliers are drawn per
 process: for any fixed set of keys a round leaves at most about half of them over, whatever data a deployment has and
 whatever keys a stranger chooses.

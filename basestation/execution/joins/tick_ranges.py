@@ -57,7 +57,7 @@ class TickRanges:
         return TickRanges(np.where(mask, each.left, 1), np.where(mask, each.right, 0), each.made)
 
     def of(self, places: IntArray) -> IntArray:
-        """Which windows are in the combinations at positions."""
+        """The windows in the combinations at positions."""
         return places if self.at is None else self.at[places] - self.first
 
     def containing(self, ticks: IntArray) -> tuple[IntArray, IntArray]:

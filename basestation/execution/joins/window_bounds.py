@@ -62,7 +62,7 @@ class WindowBounds:
 
 
 class ValueBounds(WindowBounds):
-    """The tuples in the window of a row that have the values wanted of it: row j wants values[i][column][rows.first[j]]."""
+    """The tuples in the window of a row that have given values: for row j, values[i][column][rows.first[j]]."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ValueBounds(WindowBounds):
         reaches: Sequence[TickRanges],
         values: Mapping[int, Mapping[int, Vector]],
     ) -> None:
-        """`values` has by input, by the id of a held column, the wanted values."""
+        """`values` has by input, by the id of a held column, the values to find."""
         super().__init__(inputs, reaches)
         self._values = values
 

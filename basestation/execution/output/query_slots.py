@@ -1,4 +1,4 @@
-"""QuerySlots: what is known of each of many queries, by slot: a small number that is reused when a query has gone."""
+"""QuerySlots: arrays of facts about many queries, by slot: a small number that is reused after a query is removed."""
 
 import numpy as np
 

@@ -1,1 +1,1 @@
-"""Contents: what is done with what windows hold: selected, projected, aggregated, compared."""
+"""Relational: selection, projection, aggregation and subqueries over the contents of windows, and their deltas."""

@@ -1,1 +1,1 @@
-"""Slices: aggregates of windows put together from slices, whose tuples, or partials of them, are folded once."""
+"""Slices: window aggregates combined from slices; each tuple, or partial, is folded into one slice once."""

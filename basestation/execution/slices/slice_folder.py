@@ -103,7 +103,7 @@ class SliceFolder:
         return CellMatrix(self.registry.aggregate_rows(counts, key, tuples, stream), first)
 
     def exists(self, cells: CellMatrix) -> BoolArray:
-        """Which cells are groups: without grouping all, empty ones too."""
+        """A mask of the cells that are groups: without grouping all, empty ones too."""
         return self.count_tuples(cells) > 0 if self.is_grouped else np.ones(len(cells), bool)
 
     def needed(self, tuples: Tuples) -> Tuples:

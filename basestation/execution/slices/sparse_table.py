@@ -42,7 +42,7 @@ class SparseTable:
             step *= 2
 
     def _find_some(self, step: int) -> tuple[Positions | None, Positions | None]:
-        """Which windows take in spans of `step` rows, and which spans."""
+        """The windows that contain spans of `step` rows, and these spans."""
         length = self._end - self._begin
         which = np.flatnonzero(length & step)
         into = None if len(which) == len(length) else _cells_of(which, self._width)

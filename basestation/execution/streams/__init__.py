@@ -1,1 +1,1 @@
-"""Flowing: what streams carry between extents, windows and answers, and what should have come in them."""
+"""Streams: select, project, merge and convert streams of tuples; coverage; the index of predicates."""

@@ -129,7 +129,7 @@ class FilterStream(Stream):
         return tuples, which
 
     def _mask(self, tuples: Tuples) -> BoolArray | None:
-        """Which tuples pass; None without a predicate."""
+        """A mask of the tuples that pass; None without a predicate."""
         return None if self._predicate is None else Evaluation(tuples.columns, len(tuples)).of(self._predicate).is_true
 
     def empty_covers(self) -> list[CoverageRanges]:

@@ -1,1 +1,1 @@
-"""Sequences: windows over one input, one after the other, what they hold, and which of several inputs stand together."""
+"""Windowing: assigns tuples to windows of time, of rows and of for-loops, and combines the windows of several inputs."""

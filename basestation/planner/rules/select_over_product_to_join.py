@@ -46,6 +46,6 @@ def _key(term: Expression, inputs: Sequence[WindowNode]) -> tuple[Expression, Ex
 
 
 def _home(side: Expression, inputs: Sequence[WindowNode]) -> int | None:
-    """Which input a side is over; None where it is over several, or over no column."""
+    """The input that a side is over; None where it is over several, or over no column."""
     needs = columns_of(side)
     return next((i for i, child in enumerate(inputs) if needs and needs <= set(child.columns)), None)
