@@ -137,7 +137,7 @@ class View(Protocol):
     """The columns and aggregates that one query reads of the windows that it shares with others."""
 
     @property
-    def asked(self) -> set[int]:
+    def column_ids(self) -> set[int]:
         """The ids of the columns of windows that the view reads."""
 
     @property

@@ -85,7 +85,7 @@ class JoinOperator:
 
     def show(self, view: View) -> Claims:
         """Provide what a view of the rows reads, until it is released."""
-        used = [*view.asked, *([_ORDER] if view.ordered else ())]
+        used = [*view.column_ids, *([_ORDER] if view.ordered else ())]
         self._used.update(used)
         claims: Claims = [(self, used)]
         for each in self.inputs:

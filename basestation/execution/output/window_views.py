@@ -145,7 +145,7 @@ class WindowView:
         return next((step.grouped for step in self.steps if isinstance(step, WindowAggregation)), True)
 
     @property
-    def asked(self) -> set[int]:
+    def column_ids(self) -> set[int]:
         """The ids of all columns of windows that are read."""
         return self.read if self.predicate is None else self.read | {c.id for c in columns_of(self.predicate)}
 

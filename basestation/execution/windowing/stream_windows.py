@@ -108,8 +108,8 @@ class StreamWindows(ABC):
 
     def show(self, view: View) -> Claims:
         """Provide what a view of the windows reads, until it is released."""
-        self._ids.update(view.asked)
-        return [(self, view.asked)]
+        self._ids.update(view.column_ids)
+        return [(self, view.column_ids)]
 
     def release(self, what: set[int]) -> None:
         """End one use of columns."""
