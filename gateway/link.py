@@ -240,11 +240,6 @@ class Link:
         """Return whether the peer can receive at `now`."""
         return self.policy.listen_window_ms is None or now < self._listens_until
 
-    def next_deadline(self) -> int | None:
-        """Return when (ms) the frame in flight times out; None if no frame is in flight."""
-        first = self._outgoing[0] if self._outgoing else None
-        return first.deadline if first and first.state is SendState.IN_FLIGHT else None
-
     @property
     def idle(self) -> bool:
         """Whether no frame is queued or in flight."""
@@ -254,11 +249,6 @@ class Link:
     def longest_payload(self) -> int:
         """Bytes of the longest payload that is queued or in flight."""
         return max((len(outgoing.frame.payload) for outgoing in self._outgoing), default=0)
-
-    @property
-    def outstanding(self) -> frozenset[tuple[int, int, int]]:
-        """The identities of the frames that are queued or in flight."""
-        return frozenset(outgoing.frame.identity for outgoing in self._outgoing)
 
     def take_ack(self, ack: Frame) -> bool:
         """Process an acknowledgement; return False if it is not for the frame in flight (a duplicate, or too late)."""
