@@ -184,7 +184,7 @@ class RefusedImage:
 
 @dataclass(frozen=True, slots=True)
 class LostFrames:
-    """These sequence numbers of one boot of the mote will not arrive: given up, or no longer in its memory."""
+    """Sequence numbers of one boot of the mote that will not arrive: given up, or no longer in its memory."""
 
     boot: int
     gaps: Gaps

@@ -45,7 +45,7 @@ class IndirectQueue:
         return bool(self._waiting.get(number))
 
     def release(self, number: int) -> None:
-        """That neighbour polls: send everything that waits for it."""
+        """Send every frame that waits for a neighbour, which polls."""
         for pending in self._waiting.pop(number, {}).values():
             self._hand_over(pending)
 

@@ -45,7 +45,7 @@ class RadioNode(Protocol):
         """Whether frames wait here for that neighbour, which sleeps most of the time."""
 
     def release(self, number: int) -> None:
-        """That neighbour polls: send it the frames that wait."""
+        """Send the frames that wait for a neighbour, which polls."""
 
     def note_pending(self) -> None:
         """A neighbour that acknowledged our frame has frames for us."""

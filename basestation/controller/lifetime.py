@@ -81,7 +81,7 @@ def _common_multiple(plan: Plan, world: World, step: int) -> int:
 
 
 def _last_multiples(plan: Plan, world: World, step: int) -> list[int]:
-    """Where to split the search: up to each of these multiples the same number of epochs shares a round.
+    """The multiples of `step` that split the search: up to each, the same number of epochs shares a round.
 
     The last one is the longest interval that fits into a round. If windows hold only some of the ticks, those are sampled.
     """

@@ -114,7 +114,7 @@ class QueryRecord:
 
     @property
     def live(self) -> bool:
-        """Whether it may need readings."""
+        """Whether it is deploying or running, so that it may need readings."""
         return self.state in (QueryState.DEPLOYING, QueryState.RUNNING)
 
     @property

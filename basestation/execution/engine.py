@@ -342,7 +342,7 @@ class Engine:
         return self._take_waiting()
 
     def _take_waiting(self, end: bool = False) -> Updates:
-        """Take one step for all clock ticks since the last one; nothing in them disturbs."""
+        """Take one step for all clock ticks since the last one. No delivery in them may change an answer that is due before it."""
         waiting = self._waiting.flush()
         delivered = {name: waiting.get(name, []) for name in self._intakes}
         return self._step(self.clock, delivered, {name: [] for name in self._intakes}, end, True, set())

@@ -169,7 +169,7 @@ class WindowSource(Protocol):
 
     @property
     def level(self) -> int:
-        """As of the stream below."""
+        """The level of the stream below: operators step in the order of levels."""
 
     @property
     def watermark(self) -> int:
@@ -291,7 +291,7 @@ class WindowBlock(Protocol):
 
     @property
     def level(self) -> int:
-        """As of the highest input."""
+        """The level of the highest input: operators step in the order of levels."""
 
     @property
     def watermark(self) -> int:
@@ -385,7 +385,7 @@ class Output(Protocol):
 
     @property
     def next_due(self) -> NextDue:
-        """When it may have an update next."""
+        """When the output may emit an update next."""
 
     @property
     def tracks_versions(self) -> bool:

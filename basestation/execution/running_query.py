@@ -22,7 +22,7 @@ from basestation.planner.plan import Plan
 
 
 class RunningQuery:
-    """One query that runs."""
+    """One query in the engine: its blocks, its output group, and its place in the operator graph."""
 
     # There may be tens of thousands: slots save half of their memory.
     __slots__ = (

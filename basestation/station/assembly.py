@@ -22,7 +22,7 @@ class NoArchive:
     """Keeps no readings: results stay in the journal, readings as long as answers may be revised."""
 
     def append(self, extent: Extent, batch: Batch) -> None:
-        """Nothing to do."""
+        """Discard the readings."""
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         return empty_batch(extent.schema)

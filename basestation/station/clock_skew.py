@@ -40,7 +40,7 @@ class ClockSkewDetector:
 
 
 def round_end_ms(agenda: Agenda, moment_ms: int) -> int:
-    """When the last slot is over of the round that sends data of a moment."""
+    """The end (ms) of the last slot of the round that sends the data of a moment."""
     return moment_ms // agenda.period_ms * agenda.period_ms + agenda.latest_ms
 
 

@@ -39,7 +39,7 @@ class HeldTransport:
         """It is always open."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def send(self, data: bytes) -> None:
         self.outgoing += data
@@ -294,7 +294,7 @@ class DurableStation:
         return make(self._held, now_ms if begun is None else int(begun)), 0
 
     def _replay(self, after: int) -> int:
-        """Take the entries behind a snapshot again; how many looks and commands there were."""
+        """Replay the journal entries after a snapshot; return the number of steps and commands."""
         count = 0
         for _, entry in self.journal.entries(after):
             for _ in self._again(entry):

@@ -29,7 +29,7 @@ log = get_log(__name__)
 
 
 class Verb(Protocol):
-    """The module of a verb."""
+    """A module registered as a verb, as described above."""
 
     HELP: str
 

@@ -78,7 +78,7 @@ class ObservedStatistics:
         return next((found for each, found in self.folds.items() if sharing_key(each) == sharing_key(fold)), None)
 
     def _counted(self, operator: Placeable) -> bool:
-        """Whether it is known for all readings if the operator takes them: it takes none of the filtered ones."""
+        """Whether the observations decide for each reading if the operator takes it, because it takes none of the filtered ones."""
         required = sensor_conditions(operator)
         extents = extents_of(operator)
         if not all(self.readings.sampled.get(extent, np.zeros(1, bool)).any() for extent in extents):

@@ -68,7 +68,7 @@ def run(program: MoteProgram, sampled: TickSample, memory: PartialSink) -> Progr
 
 
 class _Frame:
-    """The state of a run."""
+    """The state of one run of a program: its stack, the reading so far, and the partials to fold."""
 
     def __init__(self, program: MoteProgram, sampled: TickSample) -> None:
         self.site, self.sampled = program.site, sampled

@@ -76,7 +76,7 @@ NO_WINDOWS = make_windows(_NONE, _NONE, _NONE, _NONE)
 
 
 def concatenate_windows(parts: Sequence[WindowBatch]) -> WindowBatch:
-    """Concatenate windows."""
+    """Concatenate batches of windows, in the order given."""
     some = [part for part in parts if len(part)]
     if len(some) == 1:
         return some[0]

@@ -53,7 +53,7 @@ class WindowCombinations:
 
 
 def concatenate_combinations(parts: Sequence[WindowCombinations]) -> WindowCombinations:
-    """Concatenate windows."""
+    """Concatenate combinations of windows, in the order given."""
     return WindowCombinations(*(np.concatenate(of) for of in zip(*(part.columns for part in parts), strict=True)))
 
 

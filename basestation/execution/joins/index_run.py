@@ -100,7 +100,7 @@ class KeyRun:
         return np.cumsum(cells.reshape(-1, width)[:-1], axis=0).ravel()
 
     def _search(self, code: CodeArray, span: ProbeSpan) -> tuple[IntArray, IntArray]:
-        """The same by bisection."""
+        """The same counts as `_count_before`, by bisection."""
         if self._ranked is None:  # ranks instead of ticks, so that one number stands for code and tick
             distinct_ticks, rank = rank_distinct(self._ticks)
             self._ranked = distinct_ticks, (self._codes * len(distinct_ticks) + rank)[self._order]

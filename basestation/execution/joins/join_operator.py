@@ -189,7 +189,7 @@ class JoinOperator:
     # --- differences of windows --------------------------------------------------------------------------------------
 
     def overlapping(self, reaches: Sequence[TickRanges], others: Sequence[TickRanges]) -> BoolArray:
-        """Where every input has a tuple in both windows, so that a row may have stayed."""
+        """A mask of the combinations in which every input has a tuple in both windows: only there a row may have stayed."""
         found = np.ones(len(reaches[0]), bool)
         for each, a, b in zip(self.inputs, reaches, others, strict=True):
             stayed = a.intersect(b)

@@ -27,11 +27,11 @@ class ProbingJoin(Protocol):
 
     @property
     def inputs(self) -> Sequence[JoinInput]:
-        """The inputs."""
+        """The inputs of the join, in the order of FROM."""
 
     @property
     def plan(self) -> JoinPlan:
-        """The plan."""
+        """The plan by which it joins them now."""
 
     def start_rows(self, i: int, positions: IntArray) -> JoinedRows:
         """Return tuples of one input as rows, of no window in particular."""

@@ -78,7 +78,7 @@ class WindowOutput(Operator):
         parts = tuple(shape for shape in shapes if shape is not None)
         return OperatorDescription("emit windows", "first answers and revisions", None, parts)
 
-    # --- queries come and go -----------------------------------------------------------------------------------------
+    # --- queries begin and end -----------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"updates": []}
@@ -133,7 +133,7 @@ class WindowOutput(Operator):
 
     @property
     def next_due(self) -> NextDue:
-        """When it may have an update next."""
+        """When the output may emit an update next."""
         return DUE_NOW if self._marks else self.block.next_due
 
     def step(self, clock: int) -> None:
@@ -381,12 +381,12 @@ class StreamOutput(Operator):
 
     @property
     def next_due(self) -> NextDue:
-        """When it may have an update next."""
+        """When the output may emit an update next."""
         return DUE_NOW if self._marks or self._arrivals.first is not None else self.stream.next_due
 
     @property
     def output(self) -> "StreamOutput":
-        """As of a member: the output itself."""
+        """The output itself, which is its own only member."""
         return self
 
     def enter(self, query: int) -> None:

@@ -53,7 +53,7 @@ class PlanSwitch:
         return self._spans[variant].last < min(settled, NEVER)
 
     def release(self, variant: int) -> None:
-        """Drop a variant."""
+        """Forget a variant: it answers no window any more."""
         del self._spans[variant]
 
     def select(self, updates: WindowUpdates | PunctuationUpdate) -> Sequence[WindowUpdates | PunctuationUpdate]:

@@ -115,7 +115,7 @@ class SharedFilterOutput(Operator):
         """The queries that it answers."""
         return [query for member in self.members.values() for query in member.queries]
 
-    # --- queries come and go -----------------------------------------------------------------------------------------
+    # --- queries begin and end -----------------------------------------------------------------------------------------
 
     def join(
         self,

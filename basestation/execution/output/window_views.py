@@ -47,7 +47,7 @@ class ViewSplit:
 
 
 def split_view(root: PlanNode) -> ViewSplit:
-    """Split a SELECT."""
+    """Split a SELECT into its windows, which equal queries share, and the steps and aggregates that are its own."""
     # Such windows are answered once, or have variables that what is shown refers to.
     if any(isinstance(node, Once | LoopWindow) for node in walk(root)):
         return ViewSplit(root, root.columns)
@@ -176,7 +176,7 @@ class SharedPlan(Protocol):
 
     @property
     def root(self) -> PlanNode:
-        """The windows."""
+        """The tree of the windows below the view."""
 
     @property
     def columns(self) -> Mapping[Column, Column]:

@@ -31,13 +31,13 @@ class SubqueryBlock(Protocol):
 
     @property
     def answered(self) -> AnsweredWindows:
-        """The answered windows."""
+        """The windows that the block answered and still keeps."""
 
     def frame_of(self, windows: WindowCombinations) -> WindowContents:
         """Return the rows of windows."""
 
     def step(self, clock: int) -> None:
-        """Take a step."""
+        """Bring the block up to clock tick `clock`."""
 
     def describe(self) -> OperatorDescription:
         """Return what EXPLAIN prints."""

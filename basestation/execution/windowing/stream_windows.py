@@ -116,7 +116,7 @@ class StreamWindows(ABC):
         self._ids -= Counter(what)
 
     def close(self) -> None:  # noqa: B027 - most windows have nothing to give back
-        """The block is removed."""
+        """Release the window store: the block is removed."""
 
     def untagged(self, tuples: Tuples) -> dict[int, Vector]:
         """The columns that views read, without tags."""
