@@ -176,7 +176,7 @@ def _link(
 
 
 def _seconds() -> float:
-    """Of a clock that nobody sets, and that goes on while the machine sleeps where the system has one."""
+    """Seconds of a clock that is never set; where the system has one, it also counts while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

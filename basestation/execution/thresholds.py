@@ -1,6 +1,6 @@
 """Thresholds of the engine: sizes from which on it takes another way to the same answer.
 
-No threshold shows in an answer. tests/golden/sizes.py replaces them with extreme values, so that small cases take every
+No threshold shows in an answer. tests/golden/size_overrides.py replaces them with extreme values, so that small cases take every
 way. Read them as `thresholds.NAME` when they are needed; a copy made at import would not follow that replacement.
 
 Each comment says what the two ways are, and what was measured or reasoned when the value was set.
