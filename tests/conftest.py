@@ -1,4 +1,4 @@
-"""What every test may use: counts by the size of the run, one printed seed, tools that are needed, strictness.
+"""Fixtures and settings of every test: counts by the size of the run, one printed seed, tools that are needed, strictness.
 
 MOTELOOM_COUNTS=small|full   how much of a repeated test is done; `make test` is small, `make check` is full
 MOTELOOM_SEED=n              replays a run; the seed in use is printed in the header

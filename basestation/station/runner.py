@@ -39,7 +39,7 @@ class StationBusyError(MoteloomError):
         self.help = help
 
 
-class Clock(Protocol):
+class StationClock(Protocol):
     """The time of a station in ms since tick 0; it never goes back."""
 
     def now_ms(self) -> int:
@@ -89,7 +89,7 @@ class Surroundings(Protocol):
 class Runner:
     """`look` once: end ticks, take frames, answer. `run` does so until it is stopped."""
 
-    def __init__(self, durable: DurableStation, clock: Clock, beside: Surroundings | None = None,
+    def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
                  snapshot_ms: int = SNAPSHOT_MS) -> None:  # fmt: skip
         self.durable, self.clock = durable, clock
         self._beside, self._snapshot_ms = beside, snapshot_ms

@@ -18,7 +18,7 @@ def test_every_room_of_the_engine_is_in_one_stage():
 
 @pytest.mark.promise("speed")
 @pytest.mark.parametrize(("task", "stage"), [("W2", "aggregates"), ("W6", "predicate index"), ("W7", "joins")])
-def test_all_that_is_spent_is_told_and_a_task_spends_it_on_what_it_asks(task, stage):
+def test_stage_shares_sum_to_one_and_show_the_work_of_a_task(task, stage):
     shares = by_stage(profiled(Case(TASKS[task], 100, 20_000, 5_000, 100)))
     assert sum(shares.values()) == pytest.approx(1)
     assert shares[stage] > shares[REST] and shares[stage] > 0.01

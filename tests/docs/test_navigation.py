@@ -1,4 +1,4 @@
-"""Twenty things that somebody looks for, each with the modules that answer it. A stranger who sees only the names of modules
+"""Twenty things that a developer looks for, each with the modules that answer it. A stranger who sees only the names of modules
 and their first lines must find them: fresh readers are asked now and then, and docs/architecture.md says how often they did.
 """
 

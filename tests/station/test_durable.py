@@ -367,7 +367,7 @@ def test_motes_that_cannot_keep_up_slow_the_clock_down(tmp_path):
 
 
 class BrokenWire:
-    """A wire that fails while it is told to."""
+    """A wire that fails while `is_broken`."""
 
     def __init__(self, wire):
         self._wire, self.is_broken = wire, False
