@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 data=$(mktemp -d "${TMPDIR:-/tmp}/moteloom-demo.XXXXXX")
 title() { printf '\n== %s\n' "$*"; }
 fail() { echo "demo: $*" >&2; cat "$data/log" >&2; exit 1; }
-finish() { kill -INT "$station" 2>/dev/null && wait "$station"; rm -rf "$data"; }
+finish() { kill -INT "$station" 2>/dev/null && { wait "$station" || true; }; rm -rf "$data"; }
 
 title "a station with 54 simulated motes, 30 times as fast as real time"
 moteloom run --simulate demo.scenario.toml --speed 30 --port 0 --data "$data" 2>"$data/log" &
@@ -40,16 +40,16 @@ moteloom motes --data "$data" | sed -n '1p;17,19p' | sed 's/^/  /'
 [ -s "$data/answers" ] || fail "no answers came"
 grep -q '"revision": [1-9]' "$data/answers" || fail "no answer was revised"
 
-title "try it yourself"
-cat <<EOF
+if [ -t 1 ]; then
+    title "try it yourself"
+    cat <<EOF
   export PATH=$(dirname "$(command -v moteloom)"):\$PATH
   moteloom query list --data $data
   moteloom query submit --data $data --watch "SELECT site, humidity FROM lab WHERE humidity > 41.4"
   moteloom motes --data $data
 EOF
-if [ -t 1 ]; then
     echo; echo "The station goes on for the commands above, in another terminal. Ctrl-C stops it and removes its data."
-    trap 'finish; exit 0' INT
+    trap 'finish; exit 0' INT TERM HUP
     wait "$station"
 fi
 echo; echo "demo: done"
