@@ -118,7 +118,7 @@ class Journal:
         try:
             self._db = _open(self.path)
         except BaseException:
-            self._lock.close()
+            _unlock(self._lock)
             raise
         self._reading = threading.Lock()
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
@@ -129,7 +129,7 @@ class Journal:
         with self._reading:
             self._reader.close()
         self._db.close()
-        self._lock.close()
+        _unlock(self._lock)
 
     def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
                events: Iterable[tuple[int, str, str]] = (), commands: Iterable[CommandRecord] = ()) -> None:  # fmt: skip
@@ -302,7 +302,7 @@ def restore(source: Path, folder: Path) -> None:
         os.replace(staged, target)
         _sync(folder)
     finally:
-        lock.close()
+        _unlock(lock)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -343,6 +343,12 @@ def _lock(folder: Path) -> IO[str]:
             f"another station uses the data directory {folder}", "stop that one, or choose another with --data"
         ) from None
     return file
+
+
+def _unlock(file: IO[str]) -> None:
+    """Give the lock back at once: a copy of this process that has not closed its files yet would keep it otherwise."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -1,5 +1,6 @@
 """The station's file: what it refuses, with which words, and what it keeps."""
 
+import os
 import sqlite3
 
 import pytest
@@ -87,6 +88,23 @@ def test_second_station_on_one_directory_is_refused(tmp_path):
         Journal(tmp_path)
     first.close()
     Journal(tmp_path).close()
+
+
+def test_closed_directory_is_free_while_a_copy_of_the_process_lives(tmp_path):
+    journal = Journal(tmp_path)
+    reads, writes = os.pipe()
+    copy = os.fork()
+    if copy == 0:  # as a snapshot in the background does, before it has closed what it inherited
+        os.read(reads, 1)
+        os._exit(0)
+    try:
+        journal.close()
+        Journal(tmp_path).close()
+    finally:
+        os.write(writes, b"!")
+        os.waitpid(copy, 0)
+        os.close(reads)
+        os.close(writes)
 
 
 def test_file_is_for_its_owner_only(tmp_path):
