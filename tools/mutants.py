@@ -4,18 +4,21 @@
     python tools/mutants.py windowing 5.1  # those whose file or breach has one of the words in it
     python tools/mutants.py --jobs 4
 
-Each is made in a private copy of the tree, in which the tests that are nearest to it run until the first that fails.
-It is caught if one fails, also by a time limit of its own; if all of them together take too long, it is
-called slow. Exits with 1 if not every one is caught.
+Each is made in a private copy of the tree. The test that caught it last, as tests/mutants/caught_by.json remembers it,
+runs first; if that one passes or is gone, the tests that are nearest to it run until the first that fails. A mutant is
+caught if a test fails, also by a time limit of its own; if all of them together take too long, it is called slow.
+Exits with 1 if not every one is caught.
 """
 
 import argparse
+import json
 import os
 import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "tests" / "mutants"
+CAUGHT_BY = RECORDED / "caught_by.json"
 COPIED = (
     "acquisition",
     "basestation",
@@ -118,6 +122,10 @@ class Mutant:
         return text.replace(self.before, self.after) if text.count(self.before) == 1 else None
 
     @property
+    def name(self):
+        return f"{self.file}: {self.before} -> {self.after}"
+
+    @property
     def tests(self):
         return next(tests for folder, tests in NEAREST.items() if self.file.startswith(folder))
 
@@ -139,15 +147,20 @@ def copied(folder):
     return folder
 
 
-def judged(mutant, tree, tests=None, seconds=SECONDS):
-    """(verdict, what the tests said): caught, survived, slow, or stale where the change cannot be made."""
+def judged(mutant, tree, tests=None, seconds=SECONDS, last=None):
+    """(verdict, what the tests said, the test that failed): caught, survived, slow, or stale where it cannot be made.
+
+    `last` is the test that caught it before, tried first.
+    """
     path = tree / mutant.file
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     changed = mutant.made_in(text)
     if changed is None:
-        return "stale", f"it stands {text.count(mutant.before)} times in the file"
+        return "stale", f"it stands {text.count(mutant.before)} times in the file", None
     _write(path, changed)
     try:
+        if last is not None and (found := _tested(tree, (last,), seconds))[0] == "caught":
+            return found
         return _tested(tree, tests or mutant.tests, seconds)
     finally:
         _write(path, text)
@@ -167,13 +180,23 @@ def _tested(tree, tests, seconds):
     try:
         ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return "slow", f"the tests were not done after {seconds} s"
+        return "slow", f"the tests were not done after {seconds} s", None
     said = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     if ran.returncode == 1 and said:
-        return "caught", said[0]
+        failed = said[0].split(" ", 1)[1].split(" - ")[0] if said[0].startswith("FAILED") else None
+        return "caught", said[0], failed
     if ran.returncode == 0:
-        return "survived", ""
-    return ("caught" if said else "stale"), (said or (ran.stdout + ran.stderr).splitlines()[-1:] or ["no word"])[0]
+        return "survived", "", None
+    words = said or (ran.stdout + ran.stderr).splitlines()[-1:] or ["no word"]
+    return ("caught" if said else "stale"), words[0], None
+
+
+def _remember(tests):
+    """Write down which test caught which mutant; mutants that are no longer recorded are forgotten."""
+    known = {mutant.name for mutant in recorded()}
+    CAUGHT_BY.write_text(
+        json.dumps({name: test for name, test in sorted(tests.items()) if name in known}, indent=1) + "\n"
+    )
 
 
 def main(arguments=None):
@@ -182,13 +205,14 @@ def main(arguments=None):
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args(arguments)
     chosen = [m for m in recorded() if not args.words or any(w in m.file or w in m.breaks for w in args.words)]
-    began, verdicts = time.monotonic(), []
+    remembered = json.loads(CAUGHT_BY.read_text()) if CAUGHT_BY.exists() else {}
+    began, verdicts, writing = time.monotonic(), [], threading.Lock()
     with tempfile.TemporaryDirectory() as folder:
         trees = queue.Queue()
         for number in range(args.jobs):
             (place := Path(folder) / str(number)).mkdir()
             trees.put(copied(place))
-        verdict, said = _tested(Path(folder) / "0", (ANSWERS,), SECONDS)
+        verdict, said, _ = _tested(Path(folder) / "0", (ANSWERS,), SECONDS)
         if verdict != "survived":
             print(f"the tests fail without any change: {said}")
             return 1
@@ -196,9 +220,13 @@ def main(arguments=None):
         def judge(mutant):
             tree, start = trees.get(), time.monotonic()
             try:
-                verdict, said = judged(mutant, tree)
+                verdict, said, test = judged(mutant, tree, last=remembered.get(mutant.name))
             finally:
                 trees.put(tree)
+            if test is not None:
+                with writing:
+                    remembered[mutant.name] = test
+                    _remember(remembered)
             print(f"{verdict:<9} {time.monotonic() - start:4.0f} s  {mutant.file}: {mutant.breaks}", flush=True)
             if verdict != "caught":
                 print(f"          {mutant.before}\n       -> {mutant.after}\n          {said}", flush=True)

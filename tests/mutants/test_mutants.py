@@ -39,3 +39,23 @@ def test_verdicts(tmp_path):
     change = mutants.Mutant("innet/doubling.py", "x + x", "x + 1", "")
     assert mutants.judged(change, tmp_path, ("test_doubling.py",), seconds=0.01)[0] == "slow"
     assert code.read_text() == "def double(x):\n    return x + x\n"
+
+
+@pytest.mark.promise("checked")
+def test_test_that_caught_a_mutant_runs_first(tmp_path):
+    (tmp_path / "innet").mkdir()
+    (tmp_path / "innet" / "__init__.py").touch()
+    (tmp_path / "innet" / "doubling.py").write_text("def double(x):\n    return x + x\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    test = "from innet.doubling import double\n\ndef test_%s():\n    assert double(%d) == %d\n"
+    (tmp_path / "test_one.py").write_text(test % ("one", 1, 2))
+    (tmp_path / "test_two.py").write_text(test % ("two", 2, 4))
+    change = mutants.Mutant("innet/doubling.py", "x + x", "3 * x", "")
+
+    def caught_by(last):
+        verdict, _, test = mutants.judged(change, tmp_path, ("test_one.py", "test_two.py"), last=last)
+        return verdict, test
+
+    assert caught_by(None) == ("caught", "test_one.py::test_one")
+    assert caught_by("test_two.py::test_two") == ("caught", "test_two.py::test_two")
+    assert caught_by("test_two.py::test_gone") == ("caught", "test_one.py::test_one")
