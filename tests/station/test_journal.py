@@ -90,7 +90,7 @@ def test_second_station_on_one_directory_is_refused(tmp_path):
     Journal(tmp_path).close()
 
 
-def test_closed_directory_is_free_while_a_copy_of_the_process_lives(tmp_path):
+def test_closed_directory_is_free_though_a_copy_lives(tmp_path):
     journal = Journal(tmp_path)
     reads, writes = os.pipe()
     copy = os.fork()
