@@ -83,7 +83,8 @@ def seconds_of_processor(limit):
 
     before = signal.signal(signal.SIGVTALRM, stop)
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, limit or 0)
+        # Raised in a callback of the garbage collector it is lost, so it comes again.
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit or 0, 1)
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
