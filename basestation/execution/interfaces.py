@@ -28,35 +28,49 @@ from basestation.execution.description import OperatorDescription
 from basestation.execution.query_failure import QueryHalt
 from basestation.updates.update import SharedUpdate, Update
 
-# --- streams -----------------------------------------------------------------------------------------------------------
+# --- progress ----------------------------------------------------------------------------------------------------------
 
 
-class TupleFlow(Protocol):
-    """Flow: the tuples of a stream as changes, one Change in each step, the same for all readers."""
-
-    @property
-    def level(self) -> int:
-        """How many converters stand below; the operators of a level take their steps together."""
-
-    @property
-    def change(self) -> Change:
-        """The difference that the last step made."""
+class Progress(Protocol):
+    """Progress: up to which tick something is complete, and when it may go on."""
 
     @property
     def watermark(self) -> int:
-        """The last tick up to which all tuples are here, as far as `wait` says."""
+        """The last tick up to which everything is here and given, as far as `wait` says."""
 
     @property
     def certain(self) -> int:
         """The last tick up to which no other window can come, even if windows are answered early."""
 
     @property
-    def lag(self) -> int:
-        """How many ticks the watermark stays behind the clock, at least."""
+    def next_due(self) -> NextDue:
+        """When the next tuple or window may be given."""
 
     @property
-    def next_due(self) -> NextDue:
-        """When the stream may give a tuple next."""
+    def level(self) -> int:
+        """How many converters stand below; the operators of a level take their steps together."""
+
+
+class Prunable(Protocol):
+    """State that is dropped once no reader can ask for it."""
+
+    def need(self, before: int) -> None:
+        """Promise that a reader asks for no tick before `before`, and sees no change before it."""
+
+
+# --- streams -----------------------------------------------------------------------------------------------------------
+
+
+class TupleFlow(Progress, Prunable, Protocol):
+    """Flow: the tuples of a stream as changes, one Change in each step, the same for all readers."""
+
+    @property
+    def change(self) -> Change:
+        """The difference that the last step made."""
+
+    @property
+    def lag(self) -> int:
+        """How many ticks the watermark stays behind the clock, at least."""
 
     @property
     def entered(self) -> IntArray:
@@ -79,9 +93,6 @@ class TupleFlow(Protocol):
 
     def placed(self, tuples: Tuples) -> Tuples:
         """Return tuples with arrivals in the order of their indexes, the order in which time windows contain them (6.4)."""
-
-    def need(self, before: int) -> None:
-        """Promise that a reader asks for no tick before `before`."""
 
     def open_from(self, before: int) -> int:
         """Return the first tick whose tuples may still change if no tick before `before` of the extents changes."""
@@ -164,24 +175,23 @@ Claims = list[tuple[Releasable, Any]]
 """All that a view uses, each to be given back to its owner with `owner.release(what)`."""
 
 
-class WindowSource(Protocol):
+class WindowSequence(Progress, Protocol):
+    """A list of windows that grows and is revised: an input of a block, or a block as the converter above it reads it."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """The most rows of one window at the declared rates; None where none is declared."""
+
+    @property
+    def horizon(self) -> int:
+        """The number of ticks behind the watermark in which windows may still be revised."""
+
+    def empty_covers(self) -> list[CoverageRanges]:
+        """Return the extents below, each with no ranges."""
+
+
+class WindowSource(WindowSequence, Protocol):
     """One input of a block: a sequence of windows, and their contents. All questions are about many windows at once."""
-
-    @property
-    def level(self) -> int:
-        """The level of the stream below: operators step in the order of levels."""
-
-    @property
-    def watermark(self) -> int:
-        """The last tick up to which all windows can be given."""
-
-    @property
-    def certain(self) -> int:
-        """The last tick up to which no other window can come, even if windows are answered early."""
-
-    @property
-    def next_due(self) -> NextDue:
-        """When the next window may be due."""
 
     @property
     def may_be_dirty(self) -> bool:
@@ -205,9 +215,6 @@ class WindowSource(Protocol):
     def covers(self, given: WindowBatch) -> list[CoverageRanges]:
         """Return the coverage of the given windows, numbered by position."""
 
-    def empty_covers(self) -> list[CoverageRanges]:
-        """Return the extents below, each with no ranges."""
-
     def final(self, before: int, given: WindowBatch) -> BoolArray:
         """Return a mask of the windows that no longer change if no tick before `before` of the extents changes."""
 
@@ -218,26 +225,15 @@ class WindowSource(Protocol):
         """Return what EXPLAIN prints."""
 
     @property
-    def max_rows(self) -> int | None:
-        """The most rows of one window at the declared rates; None where none is declared."""
-
-    @property
     def tick_slide(self) -> int | None:
         """The ticks from one window to the next; None where rows or a loop decide."""
 
-    @property
-    def horizon(self) -> int:
-        """The number of ticks behind the watermark in which windows may still be revised."""
 
-
-class TupleState(Protocol):
+class TupleState(Prunable, Protocol):
     """A store: tuples, slices or join state over one stream, kept once for all readers with equal needs."""
 
     def begin(self, before: int) -> None:
         """Add a reader that asks for no tick before `before`; read dropped tuples in again if it needs them."""
-
-    def need(self, before: int) -> None:
-        """Promise that a reader asks for no tick before `before`."""
 
     def fill(self) -> None:
         """Start again from all tuples of the stream that are here."""
@@ -286,24 +282,8 @@ class BlockOutcome(Protocol):
         """Windows that were not answered before."""
 
 
-class WindowBlock(Protocol):
+class WindowBlock(WindowSequence, Prunable, Protocol):
     """A block as the converter above it reads it: a list of windows that grows and is revised."""
-
-    @property
-    def level(self) -> int:
-        """The level of the highest input: operators step in the order of levels."""
-
-    @property
-    def watermark(self) -> int:
-        """The last tick up to which the block has answered."""
-
-    @property
-    def certain(self) -> int:
-        """The last tick up to which no other window can come."""
-
-    @property
-    def next_due(self) -> NextDue:
-        """When the next window may be due."""
 
     @property
     def outcome(self) -> BlockOutcome:
@@ -330,16 +310,8 @@ class WindowBlock(Protocol):
         """The answered windows that may still change."""
 
     @property
-    def max_rows(self) -> int | None:
-        """The most rows of one window at the declared rates; None where none is declared."""
-
-    @property
     def slide(self) -> int | None:
         """The ticks from one window to the next; None where rows or a loop decide."""
-
-    @property
-    def horizon(self) -> int:
-        """The number of ticks behind the watermark in which windows may still be revised."""
 
     def frame_of(self, windows: WindowCombinations) -> WindowContents:
         """Return the contents of windows after all that the block does inside them."""
@@ -359,12 +331,6 @@ class WindowBlock(Protocol):
     def covers(self, windows: WindowCombinations) -> list[CoverageRanges]:
         """Return the coverage of windows, numbered by position."""
 
-    def empty_covers(self) -> list[CoverageRanges]:
-        """Return the extents below, each with no ranges."""
-
-    def need(self, before: int) -> None:
-        """Promise that a reader sees no change before a tick of the extents below."""
-
     def open_from(self, before: int) -> int:
         """Return the tick of the first window that may still change."""
 
@@ -372,8 +338,8 @@ class WindowBlock(Protocol):
 # --- outputs -----------------------------------------------------------------------------------------------------------
 
 
-class Output(Protocol):
-    """A sink: an operator that turns changes into the updates of one or more queries."""
+class UpdateSource(Protocol):
+    """The updates of one or more queries, step by step."""
 
     @property
     def numbers(self) -> list[int]:
@@ -385,26 +351,19 @@ class Output(Protocol):
 
     @property
     def next_due(self) -> NextDue:
-        """When the output may emit an update next."""
+        """When there may be an update next."""
+
+
+class Output(UpdateSource, Prunable, Protocol):
+    """A sink: an operator that turns changes into the updates of one or more queries."""
 
     @property
     def tracks_versions(self) -> bool:
         """Whether it can report corrections of several clock ticks after one step."""
 
-    def need(self, before: int) -> None:
-        """Promise that nothing changes before a tick of the extents below."""
 
-
-class QueryGroup(Protocol):
+class QueryGroup(UpdateSource, Protocol):
     """The queries behind one output, as the engine asks them."""
-
-    @property
-    def numbers(self) -> list[int]:
-        """The queries of the group."""
-
-    @property
-    def updates(self) -> Sequence[Update | SharedUpdate]:
-        """The updates of the last step."""
 
     @property
     def halt(self) -> QueryHalt | None:
@@ -421,10 +380,6 @@ class QueryGroup(Protocol):
     @property
     def within(self) -> int | None:
         """DELIVER WITHIN in ticks, or None."""
-
-    @property
-    def next_due(self) -> NextDue:
-        """When the group may have an update next."""
 
     def entry_ticks(self) -> Sequence[int]:
         """Return clock ticks in which a tuple in windows may get its index without a delivery; the next one is among them."""

@@ -31,8 +31,9 @@ from basestation.execution.interfaces import DeliveryIntake, ScannedTable, Windo
 from basestation.execution.joins.join_detection import find_join, make_join
 from basestation.execution.joins.join_inputs import JoinStore, Steps, store_signature
 from basestation.execution.output.epoch_marks import EpochReporter
-from basestation.execution.output.outputs import StreamOutput, WindowOutput
 from basestation.execution.output.shared_filter import SharedFilterOutput, Subscriber
+from basestation.execution.output.stream_output import StreamOutput
+from basestation.execution.output.window_output import WindowOutput
 from basestation.execution.output.window_views import ViewSplit, WindowView
 from basestation.execution.plan_checks import (
     SiteMasks,
@@ -56,8 +57,10 @@ from basestation.execution.streams.stream import Stream
 from basestation.execution.streams.union import UnionStream
 from basestation.execution.windowing.for_loops import ForLoop, ForLoops, LoopInput
 from basestation.execution.windowing.loop_windows import LoopRowWindows, LoopTimeWindows
-from basestation.execution.windowing.stream_windows import RowWindows, StreamWindows, TimeWindows
+from basestation.execution.windowing.row_windows import RowWindows
+from basestation.execution.windowing.stream_windows import StreamWindows
 from basestation.execution.windowing.table_windows import OnceWindow, ScanWindows
+from basestation.execution.windowing.time_windows import TimeWindows
 from basestation.execution.windowing.window_store import TickOrderedStore, WindowStore
 from basestation.planner.plan import Plan
 from basestation.progress.query_scope import QueryScope

@@ -35,7 +35,8 @@ from basestation.execution.slices.per_tick_revisions import PerTickRevisions, ma
 from basestation.execution.streams.coverage import count_coverage
 from basestation.execution.window_list import WindowList
 from basestation.execution.windowing.for_loops import ForLoops
-from basestation.execution.windowing.stream_windows import RowWindows, StreamWindows
+from basestation.execution.windowing.row_windows import RowWindows
+from basestation.execution.windowing.stream_windows import StreamWindows
 
 OldContents = dict[bool, WindowContents | WindowRanges]
 """Contents before a step, by whether they are WindowRanges."""

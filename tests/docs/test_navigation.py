@@ -38,7 +38,7 @@ TASKS = {
     "when do motes sleep": (
         "innet/placement/agenda.py", "innet/placement/agenda_scheduler.py", "simulator/radio_slots.py"),
     "a revision is missing from an answer: where are window updates made": (
-        "basestation/execution/output/outputs.py", "basestation/updates/update.py"),
+        "basestation/execution/output/window_output.py", "basestation/updates/update.py"),
 }  # fmt: skip
 
 

@@ -30,8 +30,9 @@ from basestation.execution.joins.tuple_store import NEVER, TupleStore
 from basestation.execution.streams.filter_stream import project_columns
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
 from basestation.execution.streams.stream import Stream
-from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
+from basestation.execution.windowing.row_windows import RowWindows
 from basestation.execution.windowing.table_windows import ScanWindows
+from basestation.execution.windowing.time_windows import TimeWindows
 from basestation.execution.windowing.window_store import WindowStore
 
 Steps = Sequence[WindowSelect | WindowProject]

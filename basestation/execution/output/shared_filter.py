@@ -29,8 +29,8 @@ from basestation.execution.description import OperatorDescription, describe_proj
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
 from basestation.execution.output.epoch_marks import EpochReporter, NewMarks
-from basestation.execution.output.outputs import interleave_marks
 from basestation.execution.output.query_slots import QuerySlots
+from basestation.execution.output.stream_output import interleave_marks
 from basestation.execution.streams.extent_stream import ExtentStream
 from basestation.execution.streams.filter_stream import project_columns
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter

@@ -24,7 +24,8 @@ from basestation.execution.relational.window_delta import (
     find_row_steps,
     restore_order,
 )
-from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows, find_entry_order
+from basestation.execution.windowing.row_windows import RowWindows
+from basestation.execution.windowing.time_windows import TimeWindows, find_entry_order
 
 
 class SlidingDelta:

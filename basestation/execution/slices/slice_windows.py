@@ -32,7 +32,7 @@ from basestation.execution.slices.slice_store import SliceStore
 from basestation.execution.slices.two_stacks import TwoStacks
 from basestation.execution.slices.window_merger import WindowAggregates, WindowMerger
 from basestation.execution.streams.stream import Stream
-from basestation.execution.windowing.stream_windows import TimeWindows
+from basestation.execution.windowing.time_windows import TimeWindows
 from basestation.execution.windowing.window_store import WindowStore
 
 

@@ -8,7 +8,8 @@ from basestation.execution.columns.growable_array import GrowableArray
 from basestation.execution.columns.window_batch import NEVER, WindowBatch
 from basestation.execution.description import OperatorDescription
 from basestation.execution.streams.stream import Stream
-from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
+from basestation.execution.windowing.row_windows import RowWindows
+from basestation.execution.windowing.time_windows import TimeWindows
 from basestation.execution.windowing.window_store import WindowStore
 
 
