@@ -175,7 +175,7 @@ Claims = list[tuple[Releasable, Any]]
 """All that a view uses, each to be given back to its owner with `owner.release(what)`."""
 
 
-class WindowSequence(Progress, Protocol):
+class RevisedWindows(Progress, Protocol):
     """A list of windows that grows and is revised: an input of a block, or a block as the converter above it reads it."""
 
     @property
@@ -190,7 +190,7 @@ class WindowSequence(Progress, Protocol):
         """Return the extents below, each with no ranges."""
 
 
-class WindowSource(WindowSequence, Protocol):
+class WindowSource(RevisedWindows, Protocol):
     """One input of a block: a sequence of windows, and their contents. All questions are about many windows at once."""
 
     @property
@@ -282,7 +282,7 @@ class BlockOutcome(Protocol):
         """Windows that were not answered before."""
 
 
-class WindowBlock(WindowSequence, Prunable, Protocol):
+class WindowBlock(RevisedWindows, Prunable, Protocol):
     """A block as the converter above it reads it: a list of windows that grows and is revised."""
 
     @property

@@ -9,13 +9,13 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import SnapshotError, restore_engine, save_engine
+from basestation.execution.snapshot import FORMAT, SnapshotError, restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.updates.update import split_interleaved
 
 CATALOG = read_schema("hits: pushed (v:integer, s:string) late revise by 10 sec")
-HEAD = b"moteloom engine 14\n"
+HEAD = b"moteloom engine %d\n" % FORMAT
 
 
 def running():
@@ -82,7 +82,7 @@ def test_snapshot_with_foreign_names_runs_nothing(data):
 
 
 @pytest.mark.promise("snapshot")
-@pytest.mark.parametrize("version", [b"12", b"13"])
+@pytest.mark.parametrize("version", [b"12", b"13", b"14"])
 def test_snapshot_of_other_version_is_refused_with_both_versions(version):
     other = save_engine(running()).replace(HEAD, b"moteloom engine " + version + b"\n", 1)
     with pytest.raises(SnapshotError, match=f"found `moteloom engine {version.decode()}` of another version"):
