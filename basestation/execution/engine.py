@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from acquisition.batch import Batch
-from acquisition.extent import Catalog, ExtentKind
+from acquisition.extent import Catalog
 from basestation.algebra.node import PlanNode, rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -20,14 +20,10 @@ from basestation.execution.columns.next_due import NextDue, find_earliest
 from basestation.execution.counters import OperatorReport
 from basestation.execution.description import RunningOperator
 from basestation.execution.graph import OperatorGraph
-from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey, can_wait
-from basestation.execution.ingest.corrections import AppliedCorrection, make_correction
-from basestation.execution.ingest.intake import Intake
+from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey
+from basestation.execution.ingest.intake_set import Corrections, Deliveries, IntakeSet
 from basestation.execution.ingest.partial_batch import PartialBatch
-from basestation.execution.ingest.partial_intake import PartialIntake
 from basestation.execution.ingest.step_plan import plan_steps
-from basestation.execution.ingest.stored_table import StoredTable
-from basestation.execution.interfaces import DeliveryIntake
 from basestation.execution.joins.join_plan import JoinPlan
 from basestation.execution.plan_checks import (
     StartBeforeRecordError,
@@ -44,12 +40,9 @@ from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Correction, Plan
 from basestation.planner.rewriter import Rule, rewrite
 from basestation.updates.update import QueryFailure, SharedUpdate, Update
-from innet.operators.acquire import find_acquires
 from innet.operators.fold import Fold
 
 Updates = list[Update | SharedUpdate]
-Deliveries = Mapping[ExtentKey, Sequence[Any]]
-"""Batches by the name of their extent, PartialBatches by the number of their fold."""
 OUT_OF_MEMORY = "SN516"
 """The number in the catalogue of errors of a query that needs more memory than there is."""
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -75,17 +68,11 @@ class Engine:
         self._tidy_every, self._step_count, self._tuple_count = tidy_every, 0, 0  # since state was pruned
         self._prune_after = thresholds.PRUNE_AFTER_TUPLES[0]
         self.clock = begun - 1
-        streams = [e for e in catalog if e.kind is not ExtentKind.STORED and e.sites is not None]
-        self._extent_intakes = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
-        self._intakes: dict[ExtentKey, DeliveryIntake[Any]] = {}  # those of extents and of folds
-        self._intakes.update(self._extent_intakes.items())
-        self._tables = {e.name: StoredTable(e) for e in catalog if e.kind is ExtentKind.STORED}
+        self._intakes = IntakeSet(catalog, begun, live)
         self._live = live
         self._registry = QueryRegistry()
         self._graph, self._interner = OperatorGraph(timer), PlanInterner()
         self._announced: set[int] = set()  # the numbers of queries to come
-        self._delivered: dict[ExtentKey, list[Any]] = {name: [] for name in self._intakes}
-        self._corrections: dict[ExtentKey, list[AppliedCorrection]] = {name: [] for name in self._intakes}
         self._waiting, self._stepped = CoalescingBuffer(), self.clock  # the last clock tick that a step ended
         self._multi_tick = False  # whether one step may end several clock ticks
         self._next_due: NextDue | None = None  # when an update may be due; None: not computed since the last step
@@ -97,15 +84,15 @@ class Engine:
     def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
         """Add a version of a stored extent, valid from its tick on."""
         self._catch_up()
-        self._tables[extent].load(tick, columns)
+        self._intakes.tables[extent].load(tick, columns)
 
     def announce(self, number: int, plan: Plan) -> None:
         """Announce a query that will be added later: from now on, the engine keeps the past that it may read."""
         self._catch_up()
         self._announced.add(number)
         for extent in find_history_extents(plan.root):
-            if extent.name in self._extent_intakes:
-                self._extent_intakes[extent.name].keep_history()
+            if extent.name in self._intakes.extents:
+                self._intakes.extents[extent.name].keep_history()
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -162,8 +149,8 @@ class Engine:
             root,
             self._graph,
             self._interner,
-            self._intakes,
-            self._tables,
+            self._intakes.by_key,
+            self._intakes.tables,
             now,
             self._begun,
             reports_from,
@@ -218,44 +205,31 @@ class Engine:
         self._drop_unused_folds()
 
     def _first_tick(self, plan: Plan) -> int:
-        """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own.
-
-        Readings that motes filtered for earlier queries are missing for a new one.
-        """
+        """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own."""
         first = self._begun
         for node in walk(plan.root) if self._live else ():
             extent = getattr(node, "extent", None)
-            if extent is None:
-                continue
-            if extent.kind is ExtentKind.STORED:
-                begun = self._tables[extent.name].begun
-            else:
-                intake = self._extent_intakes[extent.name]
-                begun = max(intake.begun, intake.unfiltered_from)
-            first = max(first, min(begun, self.clock + 1))
+            if extent is not None:
+                first = max(first, min(self._intakes.first_tick(extent), self.clock + 1))
         return first
 
     # --- folds -------------------------------------------------------------------------------------------------------
 
     def has_fold(self, fold: int) -> bool:
         """Return whether a query takes partials of the fold with this number."""
-        return fold in self._intakes
+        return fold in self._intakes.by_key
 
     def _start_fold(self, number: int, fold: Fold) -> None:
         """Add the intake of a fold. Its number may be reused: variants that took partials of it before have given all answers."""
-        if number in self._intakes:
+        if number in self._intakes.by_key:
             self._registry.stop_variants(
                 lambda switch, variant: switch.is_over(variant) and number in self._queries[variant].folds
             )
-        extents = dict.fromkeys((fold.extent, *find_acquires(fold)))
-        self._intakes[number] = PartialIntake(fold, [self._extent_intakes[name] for name in extents], self.clock + 1)
-        self._delivered[number], self._corrections[number] = [], []
+        self._intakes.start_fold(number, fold, self.clock + 1)
 
     def _drop_unused_folds(self) -> None:
         """Drop the intakes of folds whose partials no query takes."""
-        folds = {key for key in self._intakes if isinstance(key, int)}
-        for number in folds - self._registry.folds if folds else ():
-            del self._intakes[number], self._delivered[number], self._corrections[number]
+        self._intakes.drop_folds(lambda: self._registry.folds)
 
     # --- deliveries --------------------------------------------------------------------------------------------------
 
@@ -265,12 +239,11 @@ class Engine:
         A tuple whose clock tick has ended counts as delivered in the current one. The engine keeps the arrays of the batch: do not
         write to them any more.
         """
-        if len(batch):
-            self._delivered[extent].append(batch)
+        self._intakes.deliver(extent, batch)
 
     def correct(self, correction: Correction) -> None:
         """Carry out REVISE, DELETE or INSERT after the deliveries of the current clock tick (semantics 12.2)."""
-        self._corrections[correction.extent.name].append(make_correction(correction))
+        self._intakes.correct(correction)
 
     def on_clock(self, tick: int) -> Updates:
         """End all clock ticks up to this one, and return the updates of all queries."""
@@ -283,7 +256,7 @@ class Engine:
     def ledger(self) -> dict[str, dict[str, int]]:
         """Return by extent how many delivered tuples were accepted, late, rejected, and so on."""
         self._catch_up()
-        return {name: dict(sorted(intake.counts.items())) for name, intake in self._extent_intakes.items()}
+        return self._intakes.counts
 
     def _advance(self, tick: int, end: bool) -> Updates:
         if tick <= self.clock:
@@ -291,22 +264,20 @@ class Engine:
         next_due = self._find_next_due()
         if self._may_wait(tick, next_due):
             updates = self._answer_due(tick, next_due) if tick >= next_due.before else []
-            self._waiting.put(self._delivered)
-            self._delivered = {name: [] for name in self._intakes}
+            self._waiting.put(self._intakes.take_delivered())
             self.clock = tick
             if end or self._waiting.must_flush(self._find_next_due(), tick):
                 updates += self._take_waiting(end)
             return updates
         self._catch_up()
-        delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
-        corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
+        delivered, corrections = self._intakes.take_delivered(), self._intakes.take_corrections()
         batched = self._find_batched(delivered) if self._multi_tick else set()
         corrected = any(corrections.values())
         updates = []
         for last, batches, several in plan_steps(
-            delivered, self._intakes, self.clock, tick, self._multi_tick, batched, corrected
+            delivered, self._intakes.by_key, self.clock, tick, self._multi_tick, batched, corrected
         ):
-            given = corrections if last == tick else {name: [] for name in self._intakes}
+            given = corrections if last == tick else dict.fromkeys(corrections, ())
             updates += self._step(last, batches, given, end and last == tick, several, batched)
         return updates
 
@@ -322,20 +293,14 @@ class Engine:
 
     def _may_wait(self, tick: int, next_due: NextDue) -> bool:
         """Return whether nothing that was delivered up to a clock tick changes an earlier answer."""
-        if not (self._multi_tick and next_due) or any(self._corrections.values()):
-            return False
-        return all(
-            can_wait(batches, self._intakes[name], self.clock, tick)
-            for name, batches in self._delivered.items()
-            if batches
-        )
+        return bool(self._multi_tick and next_due) and self._intakes.may_wait(self.clock, tick)
 
     def _answer_due(self, tick: int, next_due: NextDue) -> Updates:
         """Return the updates that are due before the first delivery up to a clock tick; that one waits on.
 
         If the deliveries span more time than was quiet before them, more updates are due within them, and all is one step.
         """
-        first = min((int(batches[0].arrival[0]) for batches in self._delivered.values() if batches), default=tick)
+        first = self._intakes.first_arrival(tick)
         if not self._stepped < next_due.before < first or tick - first > first - self._stepped:
             return []
         self.clock = first - 1
@@ -344,8 +309,9 @@ class Engine:
     def _take_waiting(self, end: bool = False) -> Updates:
         """Take one step for all clock ticks since the last one. No delivery in them may change an answer that is due before it."""
         waiting = self._waiting.flush()
-        delivered = {name: waiting.get(name, []) for name in self._intakes}
-        return self._step(self.clock, delivered, {name: [] for name in self._intakes}, end, True, set())
+        keys = self._intakes.by_key
+        delivered = {key: waiting.get(key, []) for key in keys}
+        return self._step(self.clock, delivered, dict.fromkeys(keys, ()), end, True, set())
 
     def _catch_up(self) -> None:
         """Take in the deliveries that wait. No update is due for them."""
@@ -356,19 +322,15 @@ class Engine:
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def _find_batched(self, delivered: Deliveries) -> set[ExtentKey]:
-        """Return the extents whose corrections in several clock ticks can be applied in one step.
-
-        A mark stands before a correction, too. So an extent with marks takes a step for each.
-        """
-        per_tick: set[ExtentKey] = {name for name, batches in delivered.items() if any(b.marks for b in batches)}
-        per_tick.update(*(group.per_tick_extents for group in self._registry.groups))
-        return {name for name, intake in self._intakes.items() if intake.amends and name not in per_tick}
+        """Return the extents whose corrections in several clock ticks can be applied in one step."""
+        per_tick = (name for group in self._registry.groups for name in group.per_tick_extents)
+        return self._intakes.find_batched(delivered, per_tick)
 
     def _step(
         self,
         tick: int,
         delivered: Deliveries,
-        corrections: Mapping[ExtentKey, Sequence[AppliedCorrection]],
+        corrections: Corrections,
         end: bool,
         multi_tick: bool,
         batched: set[ExtentKey],
@@ -377,16 +339,12 @@ class Engine:
         updates: Updates = []
         self._tuple_count += sum(len(batch) for batches in delivered.values() for batch in batches)
         while not multi_tick and (earlier := self._find_tick_before(tick, delivered, corrections)) is not None:
-            for intake in self._intakes.values():
-                intake.step([], [], earlier)
+            self._intakes.pass_time(earlier)
             updates += self._end_step(earlier)
-        for name, intake in self._intakes.items():
-            intake.step(delivered[name], corrections[name], tick, end, multi_tick, multi_tick and name in batched)
+        self._intakes.step(tick, delivered, corrections, end, multi_tick, batched)
         return updates + self._end_step(tick)
 
-    def _find_tick_before(
-        self, tick: int, delivered: Deliveries, corrections: Mapping[ExtentKey, Sequence[AppliedCorrection]]
-    ) -> int | None:
+    def _find_tick_before(self, tick: int, delivered: Deliveries, corrections: Corrections) -> int | None:
         """Return the next clock tick before `tick` that has to end separately, or None.
 
         If windows are answered before they are complete (semantics 11), or contain indexes, each clock tick in which a tuple enters its
@@ -397,12 +355,9 @@ class Engine:
         answers_early = any(group.answers_early for group in groups)
         entry_ticks = [clock for group in groups for clock in group.entry_ticks()]
         if any(group.within is not None for group in groups):
-            entry_ticks += [clock for intake in self._intakes.values() for clock in intake.entry_ticks()]
+            entry_ticks += self._intakes.entry_ticks()
         found += [candidate for clock in entry_ticks for candidate in (clock - 1, clock)]
-        if any(
-            intake.is_disturbed_by(delivered[name], corrections[name], tick, answers_early)
-            for name, intake in self._intakes.items()
-        ):
+        if self._intakes.is_disturbed_by(delivered, corrections, tick, answers_early):
             found.append(tick - 1)
         return min((candidate for candidate in found if self.clock < candidate < tick), default=None)
 
@@ -423,7 +378,7 @@ class Engine:
             self._step_count = self._tuple_count = 0
             self._tidy()
             low, high = thresholds.PRUNE_AFTER_TUPLES
-            self._prune_after = min(max(low, sum(intake.held for intake in self._intakes.values()) // 2), high)
+            self._prune_after = min(max(low, self._intakes.held // 2), high)
         return updates
 
     def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> Updates:
@@ -450,11 +405,7 @@ class Engine:
         )
         self._drop_unused_folds()
         self._graph.tidy()
-        histories = [group.histories() for group in self._registry.groups]
-        for name, intake in self._intakes.items():
-            intake.forget()
-            scanned = [read[name] for read in histories if isinstance(name, str) and name in read]
-            intake.forget_history(min(scanned, default=None))
+        self._intakes.prune([group.histories() for group in self._registry.groups])
 
 
 def _read_columns(node: PlanNode, reads: Mapping[str, tuple[str, ...]]) -> PlanNode:

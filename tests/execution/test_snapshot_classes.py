@@ -32,8 +32,8 @@ QUERIES = [
     f"SELECT a.s, b.v FROM hits {FAR} AS a, hits {FAR} AS b WHERE a.k = b.k AND a.v < b.v",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 15\n"
-DIGEST = "a65dafa9bd67ce66"
+NUMBER = b"moteloom engine 16\n"
+DIGEST = "23fa1b57833292c7"
 
 
 @pytest.mark.promise("snapshot")

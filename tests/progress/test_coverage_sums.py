@@ -49,7 +49,7 @@ def test_anchor_survives_days_without_queries():
     engine.deliver("road", came().take(came().tick < DAY))
     engine.on_clock(300)
     engine.ledger()  # takes in what waits
-    intake = engine._intakes["road"]
+    intake = engine._intakes.extents["road"]
     intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).anchor(0)
     begin, behind = np.array([0]), np.array([100])
     used = intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).between(begin, behind).tolist()
@@ -70,7 +70,7 @@ def test_ended_queries_leave_no_coverage_sums():
         engine.on_clock(number * DAY + 199)
         engine.remove(number)
         engine.on_clock((number + 1) * DAY - 1)
-        assert len(engine._intakes["road"].site_coverage.tallies) <= 3
+        assert len(engine._intakes.extents["road"].site_coverage.tallies) <= 3
 
 
 class AllSitesUsed:

@@ -8,8 +8,8 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
-from basestation.execution import engine as engine_module
 from basestation.execution.columns.next_due import DUE_NOW
+from basestation.execution.ingest import intake_set
 from basestation.execution.ingest.coalesce import CoalescingBuffer
 from basestation.execution.output import output_group
 from basestation.execution.snapshot import restore_engine, save_engine
@@ -84,7 +84,7 @@ def test_coalescing_changes_no_update_and_no_counter(text, rng, counts, monkeypa
         every = rng.choice([1, 3, 64])
         with monkeypatch.context() as patched:
             patched.setattr(output_group.OutputGroup, "next_due", DUE_NOW)
-            patched.setattr(engine_module, "can_wait", lambda *_: False)
+            patched.setattr(intake_set, "can_wait", lambda *_: False)
             expected = told(text, given, meddling, every)
         assert told(text, given, meddling, every) == expected, meddling
 

@@ -1,0 +1,149 @@
+"""IntakeSet: the intakes of extents and of folds, and what was delivered to each since the last clock tick that ended."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from acquisition.batch import Batch
+from acquisition.extent import Catalog, Extent, ExtentKind
+from basestation.execution.ingest.coalesce import ExtentKey, can_wait
+from basestation.execution.ingest.corrections import AppliedCorrection, make_correction
+from basestation.execution.ingest.intake import Intake
+from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.execution.ingest.partial_intake import PartialIntake
+from basestation.execution.ingest.stored_table import StoredTable
+from basestation.execution.interfaces import DeliveryIntake
+from basestation.planner.plan import Correction
+from innet.operators.acquire import find_acquires
+from innet.operators.fold import Fold
+
+Deliveries = Mapping[ExtentKey, Sequence[Any]]
+"""Batches by the name of their extent, PartialBatches by the number of their fold."""
+Corrections = Mapping[ExtentKey, Sequence[AppliedCorrection]]
+
+
+class IntakeSet:
+    """`by_key` has all intakes, by the name of the extent or the number of the fold; `extents` those of extents."""
+
+    def __init__(self, catalog: Catalog, begun: int, live: bool) -> None:
+        """`begun` is the first tick on record. Live, a sensed extent begins when the first query needs it (12.3)."""
+        streams = [e for e in catalog if e.kind is not ExtentKind.STORED and e.sites is not None]
+        self.extents = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
+        self.tables = {e.name: StoredTable(e) for e in catalog if e.kind is ExtentKind.STORED}
+        self.by_key: dict[ExtentKey, DeliveryIntake[Any]] = {}
+        self.by_key.update(self.extents.items())
+        self._delivered: dict[ExtentKey, list[Any]] = self._empty()
+        self._corrections: dict[ExtentKey, list[AppliedCorrection]] = self._empty()
+
+    def _empty(self) -> dict[ExtentKey, list[Any]]:
+        return {key: [] for key in self.by_key}
+
+    def first_tick(self, extent: Extent) -> int:
+        """Return the first tick at which a query could begin; readings that motes filtered for earlier queries are missing."""
+        if extent.kind is ExtentKind.STORED:
+            return self.tables[extent.name].begun
+        intake = self.extents[extent.name]
+        return max(intake.begun, intake.unfiltered_from)
+
+    @property
+    def held(self) -> int:
+        """The number of tuples and partials held."""
+        return sum(intake.held for intake in self.by_key.values())
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """By extent, how many delivered tuples were accepted, late, rejected, and so on."""
+        return {name: dict(sorted(intake.counts.items())) for name, intake in self.extents.items()}
+
+    # --- folds -------------------------------------------------------------------------------------------------------
+
+    def start_fold(self, number: int, fold: Fold, now: int) -> None:
+        """Add the intake of a fold, in place of one that had its number before."""
+        extents = dict.fromkeys((fold.extent, *find_acquires(fold)))
+        self.by_key[number] = PartialIntake(fold, [self.extents[name] for name in extents], now)
+        self._delivered[number], self._corrections[number] = [], []
+
+    def drop_folds(self, find_used: Callable[[], set[int]]) -> None:
+        """Drop the intakes of folds whose partials no query takes. `find_used` is called only if there are folds."""
+        folds = {key for key in self.by_key if isinstance(key, int)}
+        for number in folds - find_used() if folds else ():
+            del self.by_key[number], self._delivered[number], self._corrections[number]
+
+    # --- deliveries --------------------------------------------------------------------------------------------------
+
+    def deliver(self, key: ExtentKey, batch: Batch | PartialBatch) -> None:
+        """Add tuples to the deliveries of the current clock tick."""
+        if len(batch):
+            self._delivered[key].append(batch)
+
+    def correct(self, correction: Correction) -> None:
+        """Add a statement to the corrections of the current clock tick."""
+        self._corrections[correction.extent.name].append(make_correction(correction))
+
+    def take_delivered(self) -> Deliveries:
+        """Remove and return the deliveries."""
+        delivered, self._delivered = self._delivered, self._empty()
+        return delivered
+
+    def take_corrections(self) -> Corrections:
+        """Remove and return the corrections."""
+        corrections, self._corrections = self._corrections, self._empty()
+        return corrections
+
+    def may_wait(self, clock: int, tick: int) -> bool:
+        """Return whether nothing that was delivered after `clock` up to `tick` changes an answer of before."""
+        if any(self._corrections.values()):
+            return False
+        return all(
+            can_wait(batches, self.by_key[key], clock, tick) for key, batches in self._delivered.items() if batches
+        )
+
+    def first_arrival(self, default: int) -> int:
+        """Return the clock tick of the first delivery, if each extent's are in order."""
+        return min((int(batches[0].arrival[0]) for batches in self._delivered.values() if batches), default=default)
+
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def find_batched(self, delivered: Deliveries, per_tick_extents: Iterable[str]) -> set[ExtentKey]:
+        """Return the extents whose corrections in several clock ticks can be applied in one step.
+
+        A mark stands before a correction, too. So an extent with marks takes a step for each.
+        """
+        per_tick: set[ExtentKey] = {key for key, batches in delivered.items() if any(b.marks for b in batches)}
+        per_tick.update(per_tick_extents)
+        return {key for key, intake in self.by_key.items() if intake.amends and key not in per_tick}
+
+    def is_disturbed_by(self, delivered: Deliveries, corrections: Corrections, tick: int, answers_early: bool) -> bool:
+        """Return whether deliveries of a clock tick may change an answer that is due before it."""
+        return any(
+            intake.is_disturbed_by(delivered[key], corrections[key], tick, answers_early)
+            for key, intake in self.by_key.items()
+        )
+
+    def entry_ticks(self) -> list[int]:
+        """Return clock ticks in which a tuple may enter its stream without a delivery; the next one is among them."""
+        return [clock for intake in self.by_key.values() for clock in intake.entry_ticks()]
+
+    def pass_time(self, tick: int) -> None:
+        """End a clock tick without deliveries."""
+        for intake in self.by_key.values():
+            intake.step([], [], tick)
+
+    def step(
+        self,
+        tick: int,
+        delivered: Deliveries,
+        corrections: Corrections,
+        end: bool,
+        multi_tick: bool,
+        batched: set[ExtentKey],
+    ) -> None:
+        """Take deliveries in and end clock tick `tick`; with `end`, all time is complete then."""
+        for key, intake in self.by_key.items():
+            intake.step(delivered[key], corrections[key], tick, end, multi_tick, multi_tick and key in batched)
+
+    def prune(self, histories: Sequence[Mapping[str, int]]) -> None:
+        """Drop what no query needs. `histories` have by extent the first tick that a scan may still ask for."""
+        for key, intake in self.by_key.items():
+            intake.forget()
+            scanned = [read[key] for read in histories if isinstance(key, str) and key in read]
+            intake.forget_history(min(scanned, default=None))
