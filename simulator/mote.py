@@ -4,7 +4,6 @@ It speaks the frames of a real mote and knows no more than one: no name of an ex
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
@@ -14,7 +13,6 @@ from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
 from gateway.frame import BROADCAST, Frame, FrameKind, payload_room
 from gateway.image import Image, decode_chunk
-from gateway.installer import Installer
 from gateway.link import SequenceSet
 from gateway.payload import (
     ClockMoved,
@@ -33,7 +31,7 @@ from innet.program.interpreter import TickSample, run
 from innet.program.mote_program import MoteProgram, decode_instructions
 from innet.program.opcodes import DECLARING
 from simulator.association import CALL_PAUSE_US, Association
-from simulator.clock import Clock, SkewDetector
+from simulator.clock import Clock
 from simulator.duplicate_filter import DuplicateFilter
 from simulator.energy import Timing, spent
 from simulator.forwarder import Forwarder
@@ -44,32 +42,9 @@ from simulator.outbox import Outbox
 from simulator.partial_aggregates import PartialAggregates, Provenance
 from simulator.radio_medium import RadioMedium
 from simulator.radio_slots import RadioSlots, make_radio_slots
-from simulator.reading_counters import ReadingCounters
-from simulator.sample_buffer import SampleBuffer
 from simulator.sensor import Sensor
 from simulator.trace import Trace
-
-
-@dataclass(slots=True)
-class VolatileState:
-    """The state that a mote loses when it is switched off."""
-
-    schedule: Schedule  # in effect
-    partials: PartialAggregates
-    outbox: Outbox
-    duplicates: DuplicateFilter
-    association: Association
-    next_schedule: Schedule | None = None  # received, and not in effect yet
-    orders: MoteAssignment = field(default_factory=MoteAssignment)
-    version: int = 0  # of the orders, and of the schedule that belongs to them
-    programs: tuple[MoteProgram, ...] = ()  # of the orders, and earlier ones for samplings that still need them
-    installer: Installer = field(default_factory=Installer)
-    chunks: int = 0  # received
-    tick_ms: int = 0
-    samples: SampleBuffer = field(default_factory=SampleBuffer)
-    counters: ReadingCounters = field(default_factory=ReadingCounters)
-    skew_detector: SkewDetector = field(default_factory=SkewDetector)
-    received: dict[int, SequenceSet] = field(default_factory=dict)  # frames from the station, by its boot
+from simulator.volatile_state import VolatileState
 
 
 class Mote:
@@ -246,38 +221,17 @@ class Mote:
 
     def _adopt(self, orders: MoteAssignment, version: int) -> None:
         self._memory.orders, self._memory.version = orders, version
-        self._take_programs()
+        self._memory.choose_programs()
         self.forwarder.adopt(orders.parent)
         self._slots = make_radio_slots(orders)
 
     def _change_schedule(self, tick: int) -> None:
         """Switch to the next schedule if it has begun at a tick."""
         memory = self._memory
-        if memory.next_schedule and tick >= self._first_tick(memory.next_schedule):
+        if memory.next_schedule and tick >= memory.first_tick(memory.next_schedule):
             memory.schedule, memory.next_schedule = memory.next_schedule, None
-            self._take_programs()
+            self._memory.choose_programs()
             self._send_counts()
-
-    def _first_tick(self, schedule: Schedule) -> int:
-        """The tick from which on a schedule replaces the one in effect: the first of its new samplings."""
-        taken = self._memory.schedule.samplings
-        return min((each.epochs.start for each in schedule.samplings if each not in taken), default=0)
-
-    def _take_programs(self) -> None:
-        """Choose the program of each sampling.
-
-        A new program arrives before its schedule. As long as the mote samples by the old schedule it runs the old program,
-        also if the new program reads another sampling that the mote does not take yet.
-        """
-        memory = self._memory
-        still: tuple[MoteProgram, ...] = ()
-        if memory.schedule.version != memory.version:
-            sampled = {sampling.number for sampling in memory.schedule.samplings}
-            ready = {program.sampling for program in memory.orders.programs if program.peers <= sampled}
-            still = tuple(program for program in memory.programs if program.sampling in sampled - ready)
-        kept = {program.sampling for program in still}
-        memory.programs = (*still, *(program for program in memory.orders.programs if program.sampling not in kept))
-        memory.partials.install(memory.programs)
 
     def merge(self, frame: Frame) -> bool:
         """Merge the partials of a child with the mote's own; False if it keeps no such table: they are forwarded then.
@@ -326,7 +280,7 @@ class Mote:
         memory = self._memory
         ticks = [self._next_tick()] if memory.schedule.samplings else []
         if memory.next_schedule:
-            ticks.append(self._first_tick(memory.next_schedule))
+            ticks.append(memory.first_tick(memory.next_schedule))
         if ticks:
             tick = min(ticks)
             time = max(self.clock.true_time(tick * self._memory.tick_ms * MS), self._kernel.now)

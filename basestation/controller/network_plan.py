@@ -24,9 +24,11 @@ from innet.deployment import Deployment
 from innet.errors import PlacementError, ProgramError
 from innet.placement.agenda import Agenda
 from innet.placement.agenda_scheduler import longest_round, schedule_placement
+from innet.placement.energy_prediction import predict_energy
 from innet.placement.load_model import NetworkLoads, Round
 from innet.placement.placement import PlacedOperator, Placement
-from innet.placement.placement_search import FoldDecision, PlacementProblem, predict_energy
+from innet.placement.placement_problem import PlacementProblem
+from innet.placement.placement_search import FoldDecision
 from innet.placement.statistics import Statistics
 from innet.program.compiler import compile_programs
 from innet.program.footprint import Footprint, measure_footprints

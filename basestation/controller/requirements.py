@@ -11,8 +11,9 @@ from basestation.controller.query_lifecycle import QueryRecord
 from basestation.controller.world import World
 from basestation.planner.lowering import deliver_everything
 from basestation.planner.plan import Plan
-from basestation.planner.pushdown import PushdownPlan, plan_pushdown, raw_ranges
+from basestation.planner.pushdown import PushdownPlan, plan_pushdown
 from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.planner.raw_ranges import raw_ranges
 from innet.costs.hardware import Processor, load_hardware
 from innet.errors import ProgramError
 from innet.operators.acquire import find_acquires

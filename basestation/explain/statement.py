@@ -20,7 +20,8 @@ from basestation.explain.text_layout import format_paragraph, wrap_prose
 from basestation.language.printer import print_statement
 from basestation.planner.extensions import list_extensions
 from basestation.planner.plan import Correction, Plan
-from basestation.planner.pushdown import plan_pushdown, raw_ranges
+from basestation.planner.pushdown import plan_pushdown
+from basestation.planner.raw_ranges import raw_ranges
 from basestation.planner.rewriter import rewrite
 from basestation.results.wire import columns_as_json
 from gateway.frame import MAX_FRAME

@@ -9,7 +9,7 @@ from innet.costs.hardware import MAX_ATTEMPTS, load_hardware
 from innet.deployment import Deployment
 from innet.payload.frame_sizes import make_frame_sizes
 from innet.placement.load_model import Round
-from innet.placement.placement_search import PlacementProblem
+from innet.placement.placement_problem import PlacementProblem
 from innet.placement.statistics import GUESS, Statistics
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree

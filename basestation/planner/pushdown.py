@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from acquisition.extent import Catalog, Extent, LatePolicy
+from acquisition.extent import Extent, LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
 from basestation.algebra.expression import Column, Expression
@@ -30,16 +30,15 @@ from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_select import WindowSelect
 from basestation.planner.lowering import Lowering, NotPushableError, RawRanges, lower_acquire
 from basestation.planner.plan import Plan
+from basestation.planner.sensed_streams import acquired_values, acquires_of, explain_window_join, find_acquires_below
 from gateway.frame import MAX_FRAME, payload_room
-from innet.deployment import Deployment
 from innet.operators import MoteOperator
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import MoteExpression, SensorValue, all_of
+from innet.operators.mote_expression import MoteExpression, all_of
 from innet.operators.mote_select import MoteSelect
 from innet.operators.site_join import SiteJoin
 from innet.operators.slices import SlicePattern
-from innet.operators.value_ranges import Interval
 from innet.partials import PartialShape
 from innet.payload.partial import size_of
 from innet.placement.placement import conditions, is_about_site
@@ -94,28 +93,6 @@ def plan_pushdown(plan: Plan, root: PlanNode, raw: RawRanges | None = None, corr
     return _PushdownPlanner(plan, root, raw or {}, corrected, payload_room(mtu)).plan_all()
 
 
-def raw_ranges(deployment: Deployment, catalog: Catalog) -> dict[SensorValue, Interval]:
-    """The range of each attribute over all sensors of a deployment, in multiples of the attribute's scale."""
-    found: dict[SensorValue, Interval] = {}
-    for extent in catalog:
-        for attribute in extent.schema:
-            name = attribute.sensor or attribute.name
-            specs = [mote.sensors[name] for mote in deployment.motes.values() if name in mote.sensors]
-            for spec in specs:
-                ends = (_rescaled(end, spec.scale, attribute.scale or 0) for end in (spec.raw_min, spec.raw_max))
-                interval, place = Interval(*ends), SensorValue(extent.name, attribute.name)
-                found[place] = found[place].hull(interval) if place in found else interval
-    return found
-
-
-def _rescaled(multiple: int, scale: int, to: int) -> int:
-    """A multiple of 10^-scale as the nearest one of another scale, halves away from zero (semantics 13)."""
-    if to >= scale:
-        return multiple * int(10 ** (to - scale))
-    step = int(10 ** (scale - to))
-    return (abs(multiple) + step // 2) // step * (1 if multiple >= 0 else -1)
-
-
 class _PushdownPlanner:
     def __init__(self, plan: Plan, root: PlanNode, raw: RawRanges, corrected: frozenset[str], room: int) -> None:
         self.plan, self.root, self.raw, self.corrected, self.room = plan, root, raw, corrected, room
@@ -143,12 +120,12 @@ class _PushdownPlanner:
                     return
             case WindowAggregation():
                 self._decide(node, lambda: self._unsliced(node))
-            case StreamSelect() if _sensed(node) is not None:
+            case StreamSelect() if find_acquires_below(node) is not None:
                 self._decide(node, lambda: self._selection(node))
-            case StreamJoin() if _sensed(node) is not None:
+            case StreamJoin() if find_acquires_below(node) is not None:
                 self._decide(node, lambda: self._condition(node))
             case WindowJoin() | WindowCrossProduct():
-                self.decisions.append(PushdownDecision(label(node), False, "join", _why_not_tick_join(node)))
+                self.decisions.append(PushdownDecision(label(node), False, "join", explain_window_join(node)))
             case WindowSelect():
                 reason = "its predicate is over windows, and the base station builds windows"
                 self.decisions.append(PushdownDecision(label(node), False, "nested", reason))
@@ -183,7 +160,7 @@ class _PushdownPlanner:
                 )
 
     def _selection(self, node: StreamSelect) -> str:
-        acquired = _acquired(node)
+        acquired = acquires_of(node)
         self._check_droppable([a.extent for a in acquired])
         for a in acquired:
             if a.extent.name in self.indexed:
@@ -208,7 +185,7 @@ class _PushdownPlanner:
         kept: list[NotPushableError] = []
         for term in ex.conjuncts(node.predicate):
             try:
-                moved.append(lowering.predicate(ex.substitute(term, _values(node.child))))
+                moved.append(lowering.predicate(ex.substitute(term, acquired_values(node.child))))
             except NotPushableError as error:
                 kept.append(error)
         return moved, kept
@@ -219,7 +196,7 @@ class _PushdownPlanner:
 
     def _pair(self, node: StreamJoin) -> SiteJoin:
         """A join as a mote operator: a mote pairs only readings of its own site and of one tick."""
-        acquired = _sensed(node)
+        acquired = find_acquires_below(node)
         if acquired is None or len(acquired) != 2 or acquired[0].extent.name == acquired[1].extent.name:
             raise NotPushableError("join", "only two different extents are joined on motes")
         left, right = acquired
@@ -228,7 +205,7 @@ class _PushdownPlanner:
             raise NotPushableError(
                 "join", f"`{left.extent.name}` and `{right.extent.name}` are not sampled at the same sites and ticks"
             )
-        values = {**_values(node.left), **_values(node.right)}
+        values = {**acquired_values(node.left), **acquired_values(node.right)}
         keys = [(ex.substitute(a, values), ex.substitute(b, values)) for a, b in node.keys]
         sites = {
             c
@@ -251,7 +228,7 @@ class _PushdownPlanner:
             case StreamProject(child=child):
                 return self._stream(child)
             case StreamSelect(child=child):
-                acquired = _acquired(node)
+                acquired = acquires_of(node)
                 self._check_droppable([a.extent for a in acquired])
                 moved, kept = self._conjuncts(node, acquired)
                 if kept:
@@ -283,7 +260,7 @@ class _PushdownPlanner:
         raise NotPushableError("nested", "it aggregates combinations of several windows")
 
     def _fold(self, node: SliceAggregation, ordered: bool) -> str:
-        acquired = _sensed(node.child)
+        acquired = find_acquires_below(node.child)
         if acquired is None:
             raise NotPushableError("nested", "its stream is computed at the base station")
         if self.plan.options.since is not None or self.plan.options.since_ago is not None:
@@ -302,7 +279,11 @@ class _PushdownPlanner:
             self._check_droppable([a.extent])
             self._check_lateness(a.extent, slices, interval)
         self._check_count(extent, slices, interval)
-        child, lowering, values = self._stream(node.child), Lowering.over(acquired, self.raw), _values(node.child)
+        child, lowering, values = (
+            self._stream(node.child),
+            Lowering.over(acquired, self.raw),
+            acquired_values(node.child),
+        )
         if len({(a.extent.wait, a.extent.late, a.extent.horizon, a.extent.ahead) for a in acquired}) > 1:
             raise NotPushableError("late", "its extents differ in their wait, or in how they treat late readings")
         if len(acquired) > 1 and any(is_about_site(term) for term in conditions(Deliver(child, extent.name, ()))):
@@ -345,7 +326,10 @@ class _PushdownPlanner:
         """The readings to deliver for a node, with the conditions that motes can evaluate."""
         if id(node) in fed:
             return
-        if isinstance(node, StreamSelect | StreamProject | StreamJoin | StreamAcquire) and _sensed(node) is not None:
+        if (
+            isinstance(node, StreamSelect | StreamProject | StreamJoin | StreamAcquire)
+            and find_acquires_below(node) is not None
+        ):
             yield from self._filtered(node)
             return
         for child in node.children:
@@ -353,7 +337,7 @@ class _PushdownPlanner:
 
     def _filtered(self, node: StreamNode) -> Iterator[Deliver]:
         operator = self._pushable_part(node)
-        for acquired in _acquired(node):
+        for acquired in acquires_of(node):
             acquire = lower_acquire(acquired)
             child = operator if operator is not None else acquire
             yield Deliver(child, acquire.extent, acquire.sampled)
@@ -373,67 +357,11 @@ class _PushdownPlanner:
         if not isinstance(node, StreamSelect):
             raise TypeError(f"no stream of readings: {node!r}")
         below = self._pushable_part(node.child)
-        acquired = _acquired(node)
+        acquired = acquires_of(node)
         if below is None or any(a.extent.name in self.corrected | self.recorded | self.indexed for a in acquired):
             return below
         moved, _ = self._conjuncts(node, acquired)
         return MoteSelect(below, all_of(moved)) if moved else below
-
-
-def _why_not_tick_join(node: WindowJoin | WindowCrossProduct) -> str:
-    """Why `join_below_window` does not apply to a join of windows."""
-    if len(node.inputs) > 2:
-        return "it joins more than two windows, and motes pair two readings"
-    left, right = node.inputs
-    if not isinstance(left, TimeWindow) or not isinstance(right, TimeWindow):
-        return _NOT_TIME_WINDOWS
-    acquired = _sensed(left.child), _sensed(right.child)
-    if acquired[0] is None or acquired[1] is None:
-        return _NOT_TIME_WINDOWS
-    if isinstance(node, WindowCrossProduct):
-        return "it pairs readings of all sites"
-    if (left.begin, left.end, left.slide) != (right.begin, right.end, right.slide):
-        return "its windows do not hold the same ticks"
-    if any(a.extent.late is LatePolicy.APPEND for a in (*acquired[0], *acquired[1])):
-        return "of a `late append` extent, its arrival decides which windows hold a reading"
-    return "it pairs readings of different ticks"
-
-
-def _sensed(node: PlanNode) -> list[StreamAcquire] | None:
-    """The acquisitions below a stream of selections, projections and joins; None if it has other operators."""
-    match node:
-        case StreamAcquire():
-            return [node]
-        case StreamSelect(child=child) | StreamProject(child=child):
-            return _sensed(child)
-        case StreamJoin(left=left, right=right):
-            below = _sensed(left), _sensed(right)
-            return None if below[0] is None or below[1] is None else [*below[0], *below[1]]
-    return None
-
-
-_NOT_TIME_WINDOWS = "its sides are not both time windows over sensed extents"
-
-
-def _acquired(node: PlanNode) -> list[StreamAcquire]:
-    """The same of a stream that has no other operators."""
-    found = _sensed(node)
-    if found is None:
-        raise TypeError(f"no stream of readings: {node!r}")
-    return found
-
-
-def _values(node: PlanNode) -> dict[Column, Expression]:
-    """The columns of a stream as expressions over acquired columns."""
-    match node:
-        case StreamProject(outputs=outputs, child=child):
-            below = _values(child)
-            return {column: ex.substitute(e, below) for column, e in outputs}
-        case StreamSelect(child=child):
-            return _values(child)
-        case StreamJoin(left=left, right=right):
-            return {**_values(left), **_values(right)}
-    return {}
 
 
 def _slices(node: SliceAggregation, interval: int) -> SlicePattern:

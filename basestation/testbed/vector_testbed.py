@@ -16,7 +16,7 @@ from basestation.archive.interface import Archive
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
-from basestation.station.ledger import DeliveryKind
+from basestation.station.reading_account import DeliveryKind
 from basestation.testbed.base_testbed import BaseTestbed
 from gateway.transports.memory import connected_pair
 from innet.payload import decode_assignment

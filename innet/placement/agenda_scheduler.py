@@ -18,9 +18,10 @@ from innet.placement.agenda import (
     SiteAgenda,
     Slot,
 )
+from innet.placement.energy_prediction import compute_slot_lengths, find_sampled_attributes
 from innet.placement.load_model import NetworkLoads, Round, count_instructions
 from innet.placement.placement import Placement
-from innet.placement.placement_search import PlacementProblem, compute_slot_lengths, find_sampled_attributes
+from innet.placement.placement_problem import PlacementProblem
 from innet.placement.slot_rounds import find_slot_rounds
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree

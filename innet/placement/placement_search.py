@@ -6,27 +6,22 @@ station folds them. The search compares the energy of the whole network with all
 query has delivered anyway saves nothing.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, prod, sqrt
+from math import ceil
 
-from acquisition.schedule import Schedule
-from innet.costs.energy_model import EnergyPrediction, MoteWorkload, NetworkModel, attempt_ms, predict
+from innet.costs.energy_model import EnergyPrediction
 from innet.errors import PlacementError
-from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
+from innet.placement.energy_prediction import predict_energy
 from innet.placement.fold_sharing import free_numbers, has_all_states, merge_folds
-from innet.placement.load_model import FrameSizes, NetworkLoads, Round, count_instructions, sites_below
+from innet.placement.load_model import Round, sites_below
 from innet.placement.placement import PlacedOperator, Placement, conditions, is_about_site, select_sites
-from innet.placement.slot_rounds import find_slot_rounds
-from innet.placement.statistics import GUESS, Statistics
+from innet.placement.placement_problem import PlacementProblem
 
 MAX_ROOM = 255
 """The largest room of a fold: a table declares its room in one byte."""
-CONFIDENCE_SIGMAS = 2.33
-"""Standard deviations above the mean that one value in a hundred exceeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +55,6 @@ class FoldDecision:
 def _format(figure: float, digits: int) -> str:
     """Format a figure with that many significant digits, and all digits before the point."""
     return f"{figure:,.0f}" if figure >= 10 ** (digits - 1) else f"{figure:.{digits}g}"
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementProblem:
-    """The network, the extents and the statistics for which a placement is chosen."""
-
-    network: NetworkModel
-    sites: Mapping[str, tuple[int, ...]]  # by extent
-    schedules: Mapping[int, Schedule]  # by site
-    sizes: FrameSizes
-    round: Round  # the longest that a placement may have
-    tick_ms: int
-    samples: Mapping[tuple[int, str], tuple[float, float]]  # by (site, attribute): (ms, mA) of one sample
-    statistics: Statistics = GUESS
 
 
 def place(
@@ -247,74 +228,3 @@ def _fold(
     left = ram - sum(other.room * other.shape.group_bytes for other in running_folds)
     fits = left // folds // placed.shape.group_bytes
     return replace(placed, room=max(1, min(MAX_ROOM, open_slices * groups, fits)))
-
-
-# --- the energy of a placement ---------------------------------------------------------------------------------------
-
-
-def predict_energy(placement: Placement, problem: PlacementProblem) -> EnergyPrediction:
-    """Predict the energy and traffic of a placement in one round."""
-    network, tree = problem.network, placement.tree
-    loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round, problem.statistics)
-    send_shares = loads.send_shares(tree)
-    slots = compute_slot_lengths(loads, problem)
-    computing = count_instructions(placement, problem.schedules, problem.round)
-    children, sampling = tree.children, find_sampled_attributes(placement)
-    rounds = find_slot_rounds(placement, problem.round)
-    duties = {}
-    for site in tree.parent:
-        child_slots = [slots[child] for child in children[site]]
-        hops = tree.depth(site)
-        listen_share = rounds.slot_share(rounds.poll_phase(hops + 1))  # children poll a round after their parent
-        sends_anyway = min(1.0, send_shares[site] * rounds.every)
-        polls = 1 / rounds.poll_every - rounds.overlap_share(rounds.poll_phase(hops)) * sends_anyway
-        sampled = sum(
-            prod(problem.samples.get((site, attribute), (0.0, 0.0))) * problem.round.ticks / interval
-            for attribute, interval in sampling.get(site, ())
-        )
-        starts = len(child_slots) * listen_share + send_shares[site] + polls
-        listen_ms = sum(child_slots) * listen_share
-        duties[site] = MoteWorkload(sampled, computing.get(site, 0.0), listen_ms, starts, slots[site], polls)
-    return predict(network, duties, loads.traffic(tree), problem.round.ticks * problem.tick_ms)
-
-
-def find_sampled_attributes(placement: Placement) -> dict[int, list[tuple[str, int]]]:
-    """Return (attribute, interval) of each attribute that a site samples, once, at the shortest interval of its operators."""
-    intervals: dict[int, dict[tuple[str, str], int]] = {}
-    for placed in placement.placed:
-        acquires = find_acquires(placed.operator).values()
-        for site in placed.sites:
-            found = intervals.setdefault(site, {})
-            for acquire in acquires:
-                for attribute in acquire.sampled:
-                    key = acquire.extent, attribute
-                    found[key] = min(acquire.interval, found.get(key, acquire.interval))
-    return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in intervals.items()}
-
-
-def compute_slot_lengths(loads: NetworkLoads, problem: PlacementProblem) -> dict[int, int]:
-    """Return the length of each mote's slot for sending, in whole milliseconds, with time for failed attempts.
-
-    Frames that do not fit into a slot are lost. So a slot has room for the largest number of frames, and for one more:
-    motes also send reports of their own.
-    """
-    network = problem.network
-    most = loads.most_frames(network.tree)
-    found = {}
-    for site, parent in network.tree.parent.items():
-        frames = most[site] + Counter({float(problem.sizes.room): 1})
-        both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
-        count = frames.total()
-        more = enough_attempts(count, both, network.attempts) / count
-        hardware = network.hardware[site]
-        found[site] = ceil(more * sum(number * attempt_ms(hardware, size) for size, number in frames.items()))
-    return found
-
-
-def enough_attempts(frames: int, both: float, limit: int) -> float:
-    """Return the attempts that suffice for `frames` frames in 99 of 100 rounds.
-
-    `both` is the probability that a frame and its acknowledgement arrive; `limit` is the attempts per frame.
-    """
-    needed = frames / both + CONFIDENCE_SIGMAS * sqrt(frames * (1 - both)) / both if both else inf
-    return min(needed, frames * limit)

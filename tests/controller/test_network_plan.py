@@ -18,7 +18,7 @@ from basestation.planner.deployed_catalog import read_deployed_catalog
 from innet.deployment.toml_reader import read_deployment
 from innet.errors import PlacementError
 from innet.placement.agenda_scheduler import schedule_placement
-from innet.placement.placement_search import predict_energy
+from innet.placement.energy_prediction import predict_energy
 from tests.docs.pages import ROOT
 
 LAB = (

@@ -13,7 +13,7 @@ from innet.operators.slices import SlicePattern
 from innet.partials import merge_partials
 from innet.payload.frame_sizes import make_frame_sizes
 from innet.placement.load_model import Round
-from innet.placement.placement_search import PlacementProblem
+from innet.placement.placement_problem import PlacementProblem
 from innet.routing.parent_selection import choose_tree
 from innet.routing.topology import Topology
 

@@ -19,8 +19,9 @@ from innet.payload import (
 )
 from innet.placement.agenda import MAX_FIRST_ROUND, Activity, Slot
 from innet.placement.agenda_scheduler import MAX_EPOCHS, MoteWork, longest_round, make_agenda, schedule_placement
+from innet.placement.energy_prediction import compute_slot_lengths
 from innet.placement.load_model import NetworkLoads, Round
-from innet.placement.placement_search import FoldOption, build_placement, compute_slot_lengths
+from innet.placement.placement_search import FoldOption, build_placement
 from innet.program.mote_program import MoteProgram
 from innet.routing.parent_selection import choose_tree
 from innet.routing.topology import MAX_NEIGHBOURS, LinksReport, NeighbourLink, Topology

@@ -13,10 +13,11 @@ from innet.operators.mote_expression import TRUE, MoteConstant, SiteNumber, make
 from innet.operators.mote_select import MoteSelect
 from innet.operators.slices import SlicePattern
 from innet.placement.agenda_scheduler import longest_round, schedule_placement
+from innet.placement.energy_prediction import enough_attempts, predict_energy
 from innet.placement.fold_sharing import has_all_states, merge_folds
 from innet.placement.load_model import NetworkLoads, Round, bound_partials, predict_partial_loads, predict_reading_loads
 from innet.placement.placement import PlacedOperator, conditions, is_about_site, select_sites
-from innet.placement.placement_search import FoldOption, build_placement, enough_attempts, place, predict_energy
+from innet.placement.placement_search import FoldOption, build_placement, place
 from innet.placement.statistics import DEFAULT_SELECTIVITY, GUESS, estimate_condition
 from innet.routing.tree import RoutingTree
 from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of

@@ -6,7 +6,7 @@ import pytest
 
 from basestation.explain import explain_statement, render_statement
 from basestation.planner.binder import bind_text
-from basestation.planner.pushdown import raw_ranges
+from basestation.planner.raw_ranges import raw_ranges
 from innet.deployment import Deployment, SensorSpec, Site
 from innet.operators import outline
 from innet.operators.mote_expression import SensorValue

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from basestation.station.ledger import DUE, NAMES, PRODUCED, RECEIVED
+from basestation.station.reading_account import DUE, NAMES, PRODUCED, RECEIVED
 from innet.operators.acquire import find_acquires
 from tests.simulation.scenario_judge import _taken, samplings_of
 

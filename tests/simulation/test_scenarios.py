@@ -8,8 +8,8 @@ from itertools import combinations
 
 import pytest
 
-from basestation.station.ledger import PRODUCED, RECEIVED
 from basestation.station.operational_events import ASLEEP, AWAKE
+from basestation.station.reading_account import PRODUCED, RECEIVED
 from basestation.testbed.event_testbed import EventTestbed
 from basestation.testbed.vector_testbed import VectorTestbed
 from gateway.mote_lifecycle import MoteState

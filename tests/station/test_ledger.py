@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import basestation.station.ledger
 from acquisition import uplink
 from acquisition.payload import encode_readings
 from acquisition.schedule import Sampling, Schedule, SensorChannel
 from acquisition.schedule_builder import ScheduleSet
 from acquisition.ticks import EpochGrid
 from basestation.planner.catalog import read_schema
+from basestation.station import reading_account
 from basestation.station.ledger import Ledger
 from gateway.frame import Frame, FrameKind
 from gateway.image import NO_IMAGE, Stamp
@@ -226,8 +226,8 @@ def test_complete_reports_leave_no_reading_under_way(data):
 @pytest.mark.parametrize("name", ["MAX_PIECES", "MAX_COUNTS", "MAX_FENCES"])
 @given(st.data())
 def test_dropped_ranges_keep_their_sums(name, data):
-    before = getattr(basestation.station.ledger, name)
-    setattr(basestation.station.ledger, name, 4)
+    before = getattr(reading_account, name)
+    setattr(reading_account, name, 4)
     try:
         mote = Mote(data.draw)
         for _ in range(data.draw(st.integers(20, 35))):
@@ -237,7 +237,7 @@ def test_dropped_ranges_keep_their_sums(name, data):
                     act()
         sums = mote.sums()
     finally:
-        setattr(basestation.station.ledger, name, before)
+        setattr(reading_account, name, before)
     (account,) = mote.ledger._accounts.values()
     held = {"MAX_PIECES": [max(span.own.pieces, span.received.pieces) for span in account._spans],
             "MAX_COUNTS": [len(span.reports) for span in account._spans], "MAX_FENCES": [len(account._fences)]}  # fmt: skip
