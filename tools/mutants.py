@@ -45,6 +45,7 @@ ANSWERS = "tests/golden/test_queries.py::test_query_answer_matches_golden_file"
 CHOICES = "tests/golden/test_choices.py::test_query_answers_equally_under_random_choice"
 NEAREST = {
     "basestation/execution": (ANSWERS, CHOICES, "tests/agreement", "tests/execution"),
+    "basestation/replay": ("tests/replay",),
     "basestation/progress": (ANSWERS, "tests/progress", CHOICES),
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/planner": (

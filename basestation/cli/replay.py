@@ -137,46 +137,35 @@ def _inputs(given: Iterable[InputArgument], catalog: "Catalog") -> "dict[str, In
 
 def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedStatement]") -> int:
     """Print the updates as the engine emits them. A failed query ends with an error; the others continue."""
-    from basestation.replay.csv_output import CsvLines
-    from basestation.replay.json_output import JsonLines
-    from basestation.replay.table_output import TableLines
+    from basestation.replay.csv_output import CsvOutput
+    from basestation.replay.json_output import JsonOutput
+    from basestation.replay.table_output import TableOutput
+    from basestation.updates.update import QueryFailure
     from gateway.diagnostics import Diagnostic
 
-    formats: dict[str, type[TableLines] | type[JsonLines] | type[CsvLines]]
-    formats = {"table": TableLines, "json": JsonLines, "csv": CsvLines}
-    lines = formats[output](replay.queries)
-    from basestation.replay.tick_order import order_by_tick
-    from basestation.updates.update import QueryFailure, split_interleaved
-
+    formats: dict[str, type[TableOutput] | type[JsonOutput] | type[CsvOutput]]
+    formats = {"table": TableOutput, "json": JsonOutput, "csv": CsvOutput}
+    answers = formats[output](replay.queries)
     code, progress = 0, _ReplayProgress(replay.until)
-    _write(lines.begin())
+    sys.stdout.write(answers.begin())
     for updates in replay.updates():
         progress.pause()
-        for update in order_by_tick(list(split_interleaved(updates))):
-            if isinstance(update, QueryFailure):
-                given = statements[update.query]
-                print_diagnostics(
-                    [Diagnostic(update.code, update.message, given.source, given.bound.statement.span)],
-                    output == "json",
-                )
-                code = BAD_INPUT
-            else:
-                _write(lines.update(update))
+        failures = [update for update in updates if isinstance(update, QueryFailure)]
+        sys.stdout.write(answers.updates([update for update in updates if not isinstance(update, QueryFailure)]))
+        for failure in failures:
+            given = statements[failure.query]
+            span = given.bound.statement.span
+            print_diagnostics([Diagnostic(failure.code, failure.message, given.source, span)], output == "json")
+            code = BAD_INPUT
         progress.at(replay.clock)
     progress.pause()
-    _write(lines.end(replay.until, replay.ledger()))
+    sys.stdout.write(answers.end(replay.until, replay.ledger()))
     if output == "table":
         for name, counts in replay.ledger().items():
             first = sorted(counts, key=lambda what: ({"received": 0, "accepted": 1}.get(what, 2), what))
             listed = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
             print(f"{name}: {listed or 'nothing received'}", file=sys.stderr)
     return code
-
-
-def _write(lines: Iterable[str]) -> None:
-    text = "\n".join(lines)
-    if text:
-        sys.stdout.write(text + "\n")
 
 
 class _ReplayProgress:

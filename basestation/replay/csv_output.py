@@ -9,17 +9,43 @@ numbers. Null is an empty field and the empty string is `""`, as in inputs. Wind
 have no place in a table of rows; `-o json` has them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from acquisition.arrays import IntArray
+from basestation.replay.column_text import (
+    Lines,
+    integers,
+    join_columns,
+    lines_of,
+    order_lines,
+    sequence_of,
+    text_of,
+    to_text,
+)
 from basestation.results.schema import ResultSchema
-from basestation.updates.update import LoopVariable, PlainUpdate, TupleUpdates, Value, WindowUpdate, WindowUpdates
+from basestation.updates.update import (
+    EpochMarks,
+    Interleaved,
+    LoopVariable,
+    Rows,
+    TupleUpdates,
+    Update,
+    Value,
+    WindowUpdates,
+)
 
 Ledger = Mapping[str, Mapping[str, int]]
 """Deliveries of each extent, counted by fate."""
+_NO_LINES = pa.array([], pa.string())
 
 
-class CsvLines:
-    """The lines of CSV for the updates of a replay."""
+class CsvOutput:
+    """The text of CSV for the updates of a replay."""
 
     def __init__(self, queries: Sequence[ResultSchema]) -> None:
         self._queries = {query.number: query for query in queries}
@@ -31,39 +57,81 @@ class CsvLines:
             self._header += [name for name in names if name not in self._header]
             self._places[query.number] = [self._header.index(name) for name in names]
 
-    def begin(self) -> Iterator[str]:
+    def begin(self) -> str:
         """The header."""
         system = ["_query", "_tick", "_n", *(["_t"] if self._loops else []), "_index", "_revision", "_weight"]
-        yield ",".join(map(field, system + self._header))
+        return ",".join(map(field, system + self._header)) + "\n"
 
-    def update(self, update: PlainUpdate) -> Iterator[str]:
-        """The lines of an update."""
-        scales = self._queries[update.query].scales
+    def updates(self, updates: Iterable[Update]) -> str:
+        """The lines of updates, those of several queries in the order of ticks."""
+        found: dict[int, list[Lines]] = {}
+        for update in updates:
+            lines = self._lines(update)
+            if lines is not None:
+                found.setdefault(update.query, []).append(lines)
+        return to_text(order_lines(found))
+
+    def end(self, until: int, ledger: Ledger) -> str:
+        """Nothing: CSV has no place for the ledger."""
+        return ""
+
+    def _lines(self, update: Update) -> Lines | None:
+        if not isinstance(update, WindowUpdates | TupleUpdates | EpochMarks | Interleaved) or not len(update):
+            return None
         match update:
             case WindowUpdates():
-                for each in update:
-                    yield from self._window(each, scales)
+                return self._windows(update)
             case TupleUpdates():
-                blank = [None] * (2 if self._loops else 1)
-                tags = zip(update.tick.tolist(), update.index.tolist(), update.weight.tolist(), strict=True)
-                for (tick, index, weight), row in zip(tags, update.rows.to_lists(scales), strict=True):
-                    yield self._line(update.query, [tick, *blank, index, None, weight], row)
+                return lines_of(update.tick, slice(None), self._tuples(update))
+            case EpochMarks():
+                return lines_of(update.tick, slice(0, 0), _NO_LINES)
+            case Interleaved():
+                ticks, at, _ = sequence_of(update)
+                return lines_of(ticks, at, self._tuples(replace(update.tuples, query=update.query)))
 
-    def end(self, until: int, ledger: Ledger) -> Iterable[str]:
-        """Nothing: CSV has no place for the ledger."""
-        return ()
+    def _tuples(self, update: TupleUpdates) -> Any:
+        t = [""] if self._loops else []
+        tags = [integers(update.tick), "", *t, integers(update.index), "", integers(update.weight)]
+        return self._line(update.query, tags, self._cells(update.query, update.rows))
 
-    def _window(self, update: WindowUpdate, scales: Sequence[int | None]) -> Iterator[str]:
-        t = [_t(update.t)] if self._loops else []
-        for weight, rows in ((-1, update.removed), (1, update.added)):
-            for row in rows.to_lists(scales):
-                yield self._line(update.query, [update.tick, update.n, *t, None, update.revision, weight], row)
+    def _windows(self, update: WindowUpdates) -> Lines:
+        """For each window the rows that it removes, then those that it adds."""
+        removed, added = (
+            np.repeat(np.arange(len(update)), np.diff(offsets))
+            for offsets in (update.removed_offsets, update.added_offsets)
+        )
+        weight: IntArray = np.repeat([-1, 1], [len(removed), len(added)])
+        window = np.concatenate([removed, added])
+        cells = self._cells(update.query, update.removed, update.added)
+        if len(removed):
+            order = np.lexsort((weight, window))
+            window, weight = window[order], weight[order]
+            cells = [text.take(pa.array(order)) for text in cells]
+        t = []
+        if self._loops:
+            t = [pa.array([field(_t(of)) for of in update.t.tolist()], pa.string()).take(pa.array(window))]
+        tick, n, revision = (integers(array[window]) for array in (update.tick, update.n, update.revision))
+        text = self._line(update.query, [tick, n, *t, "", revision, integers(weight)], cells)
+        return lines_of(update.tick, window, text)
 
-    def _line(self, query: int, tags: Sequence[Value], row: Sequence[Value]) -> str:
-        values: list[Value] = [None] * len(self._header)
-        for place, value in zip(self._places[query], row, strict=True):
-            values[place] = value
-        return ",".join(map(field, [query, *tags, *values]))
+    def _cells(self, query: int, *parts: Rows) -> list[Any]:
+        """The columns of rows as text; with several parts, one after the other."""
+        scales = self._queries[query].scales
+        texts = [
+            [text_of(column, scale, field) for column, scale in zip(rows.columns, scales, strict=True)]
+            for rows in parts
+        ]
+        return list(map(pa.concat_arrays, zip(*texts, strict=True)))
+
+    def _line(self, query: int, tags: Sequence[Any], cells: Sequence[Any]) -> Any:
+        """The lines of rows: `tags` are the fields before those of the header."""
+        values: list[Any] = [""] * len(self._header)
+        for place, cell in zip(self._places[query], cells, strict=True):
+            values[place] = cell
+        pieces: list[Any] = [str(query)]
+        for value in (*tags, *values):
+            pieces += [",", value]
+        return join_columns([*pieces, "\n"], "")
 
 
 def field(value: Value) -> str:

@@ -6,33 +6,85 @@ Empty windows have lines too.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from basestation.replay.column_text import (
+    Lines,
+    integers,
+    join_columns,
+    lines_of,
+    order_lines,
+    sequence_of,
+    text_of,
+    to_text,
+)
 from basestation.replay.csv_output import Ledger
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import schema_as_json, update_as_json
-from basestation.updates.update import PlainUpdate
+from basestation.updates.update import EpochMarks, Interleaved, PunctuationUpdate, TupleUpdates, Update, WindowUpdates
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-class JsonLines:
-    """The lines of JSON for the updates of a replay."""
+class JsonOutput:
+    """The text of JSON for the updates of a replay."""
 
     def __init__(self, queries: Sequence[ResultSchema]) -> None:
         self._scales = {query.number: query.scales for query in queries}
         self._queries = queries
 
-    def begin(self) -> Iterator[str]:
+    def begin(self) -> str:
         """The schema of each query."""
-        return (_encode(schema_as_json(query)) for query in self._queries)
+        return "".join(_encode(schema_as_json(query)) + "\n" for query in self._queries)
 
-    def update(self, update: PlainUpdate) -> Iterator[str]:
-        """The lines of an update."""
-        return map(_encode, update_as_json(update, self._scales[update.query]))
+    def updates(self, updates: Iterable[Update]) -> str:
+        """The lines of updates, those of several queries in the order of ticks."""
+        found: dict[int, list[Lines]] = {}
+        for update in updates:
+            lines = self._lines(update)
+            if lines is not None:
+                found.setdefault(update.query, []).append(lines)
+        return to_text(order_lines(found))
 
-    def end(self, until: int, ledger: Ledger) -> Iterator[str]:
+    def end(self, until: int, ledger: Ledger) -> str:
         """The last clock tick and the ledger."""
-        yield _encode(
-            {"type": "end", "until": until, "ledger": {name: dict(counts) for name, counts in ledger.items()}}
-        )
+        counts = {name: dict(counts) for name, counts in ledger.items()}
+        return _encode({"type": "end", "until": until, "ledger": counts}) + "\n"
+
+    def _lines(self, update: Update) -> Lines | None:
+        match update:
+            case TupleUpdates() if len(update):
+                return lines_of(update.tick, slice(None), self._tuples(update))
+            case Interleaved() if len(update):
+                ticks, tuples, marks = sequence_of(update)
+                text = pa.concat_arrays(
+                    [
+                        self._tuples(replace(update.tuples, query=update.query)),
+                        self._encoded(replace(update.marks, query=update.query)),
+                    ]
+                )
+                order = np.argsort(np.concatenate([tuples, marks]))
+                return lines_of(ticks, slice(None), text.take(pa.array(order)))
+            case WindowUpdates() | EpochMarks() if len(update):
+                return lines_of(update.tick, slice(None), self._encoded(update))
+            case PunctuationUpdate():
+                return lines_of(np.array([update.tick]), slice(None), self._encoded(update))
+        return None
+
+    def _encoded(self, update: Update) -> Any:
+        """A line for each window or mark."""
+        lines = update_as_json(update, self._scales[update.query])
+        return pa.array([_encode(line) + "\n" for line in lines], pa.string())
+
+    def _tuples(self, update: TupleUpdates) -> Any:
+        """The same lines as those of `update_as_json`, made by column."""
+        pieces: list[Any] = [f'{{"type":"tuple","query":{update.query},"tick":', integers(update.tick), ',"index":']
+        pieces += [integers(update.index), ',"weight":', integers(update.weight), ',"row":[']
+        for column, scale in zip(update.rows.columns, self._scales[update.query], strict=True):
+            pieces += [text_of(column, scale, _encode), ","]
+        return join_columns([*pieces[: -1 if update.rows.columns else None], "]}\n"], "null")

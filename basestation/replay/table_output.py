@@ -12,6 +12,7 @@ window at 600, revision 1, coverage road 44 of 44
 from collections.abc import Iterable, Iterator, Sequence
 
 from basestation.replay.csv_output import Ledger
+from basestation.replay.tick_order import order_by_tick
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import coverage_as_json
 from basestation.updates.update import (
@@ -21,13 +22,15 @@ from basestation.updates.update import (
     LoopVariable,
     PlainUpdate,
     TupleUpdates,
+    Update,
     Value,
     WindowUpdate,
     WindowUpdates,
+    split_interleaved,
 )
 
 
-class TableLines:
+class TableOutput:
     """The lines of text for the updates of a replay."""
 
     def __init__(self, queries: Sequence[ResultSchema]) -> None:
@@ -38,11 +41,16 @@ class TableLines:
             None  # the query of the last line: a stream repeats its heading
         )
 
-    def begin(self) -> Iterable[str]:
+    def begin(self) -> str:
         """Nothing: headings precede windows and streams."""
-        return ()
+        return ""
 
-    def update(self, update: PlainUpdate) -> Iterator[str]:
+    def updates(self, updates: Iterable[Update]) -> str:
+        """The lines of updates, those of several queries in the order of ticks."""
+        ordered = order_by_tick(list(split_interleaved(updates)))
+        return "".join(f"{line}\n" for update in ordered for line in self._lines(update))
+
+    def _lines(self, update: PlainUpdate) -> Iterator[str]:
         """The lines of an update."""
         match update:
             case WindowUpdates():
@@ -55,9 +63,9 @@ class TableLines:
                 for mark in update:
                     yield from self._mark(mark)
 
-    def end(self, until: int, ledger: Ledger) -> Iterable[str]:
+    def end(self, until: int, ledger: Ledger) -> str:
         """Nothing: the command prints the ledger to standard error."""
-        return ()
+        return ""
 
     def _name(self, number: int) -> str:
         return f"query {number}: " if len(self._queries) > 1 else ""

@@ -8,10 +8,10 @@ from acquisition.schema import Type
 from acquisition.sources.csv import read_csv
 from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector
-from basestation.replay.csv_output import CsvLines
-from basestation.replay.json_output import JsonLines
+from basestation.replay.csv_output import CsvOutput
+from basestation.replay.json_output import JsonOutput
 from basestation.replay.result import Result
-from basestation.replay.table_output import TableLines
+from basestation.replay.table_output import TableOutput
 from basestation.results.schema import ResultSchema
 from basestation.updates.update import EpochMark, Rows, TupleUpdates, WindowUpdate
 from tests.algebra.vectors import vector_of
@@ -59,15 +59,13 @@ UPDATES = [
 
 
 def printed(kind, emitted=UPDATES, queries=(WINDOWS, STREAM)):
-    lines = kind(list(queries))
-    out = list(lines.begin())
-    for update in emitted:
-        out += lines.update(update)
-    return out + list(lines.end(720, {"road": {"received": np.int64(44).item()}}))
+    output = kind(list(queries))
+    text = output.begin() + "".join(output.updates([update]) for update in emitted)
+    return (text + output.end(720, {"road": {"received": np.int64(44).item()}})).split("\n")[:-1]
 
 
 def test_json():
-    assert printed(JsonLines) == [
+    assert printed(JsonOutput) == [
         '{"type":"schema","query":1,"kind":"window","columns":[{"name":"site","type":"integer"},'
         '{"name":"category","type":"string"},{"name":"c","type":"float","scale":2,"unit":"Cel"}]}',
         '{"type":"schema","query":2,"kind":"stream","columns":[{"name":"x","type":"float"},{"name":"x","type":"float"}]}',
@@ -84,17 +82,17 @@ def test_json():
         '{"type":"epoch","query":2,"tick":720,"coverage":{"road":[4,4]}}',
         '{"type":"end","until":720,"ledger":{"road":{"received":44}}}',
     ]
-    for line in printed(JsonLines, [window(0, t=3), window(0, t=(3, 5))]):
+    for line in printed(JsonOutput, [window(0, t=3), window(0, t=(3, 5))]):
         json.loads(line)
 
 
 def test_json_windows_of_loops_have_t():
-    lines = printed(JsonLines, [window(0, t=-3), window(0, t=(3, 5))])
+    lines = printed(JsonOutput, [window(0, t=-3), window(0, t=(3, 5))])
     assert [json.loads(line).get("t") for line in lines[2:4]] == [-3, [3, 5]]
 
 
 def test_csv():
-    assert printed(CsvLines) == [
+    assert printed(CsvOutput) == [
         "_query,_tick,_n,_index,_revision,_weight,site,category,c,x,x_2",
         "1,600,1,,0,1,3,hot,1.25,,",
         "1,600,1,,0,1,12,,,,",
@@ -109,18 +107,18 @@ def test_csv():
 def test_csv_output_reads_back():
     words = ["", None, 'a "b", c', "d\ne", "木", " f "]
     emitted = [window(0, [(1, word, 0) for word in words])]
-    text = "\n".join(printed(CsvLines, emitted)) + "\n"
+    text = "\n".join([*printed(CsvOutput, emitted), ""])
     assert read_csv(text.encode()).columns["category"].to_pylist() == words
 
 
 def test_csv_of_loops_has_t():
     loop = ResultSchema(1, "window", WINDOWS.columns, True)
-    assert printed(CsvLines, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
+    assert printed(CsvOutput, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
 
 
 def test_table():
     assert (
-        "\n".join(printed(TableLines))
+        "\n".join(printed(TableOutput))
         == """\
 query 1: window at 600, coverage road 43 of 44
   site  category     c
@@ -149,7 +147,7 @@ query 1: window at 660, coverage road 43 of 44
 
 
 def test_control_characters_are_escaped():
-    (line,) = [line for line in printed(TableLines, [window(0, [(1, "\x1b[2Ja\n", 0)])], [WINDOWS]) if "2J" in line]
+    (line,) = [line for line in printed(TableOutput, [window(0, [(1, "\x1b[2Ja\n", 0)])], [WINDOWS]) if "2J" in line]
     assert "\\x1b[2Ja\\n" in line
 
 
@@ -193,4 +191,4 @@ def test_arrow_and_pandas():
 def test_answer_without_columns():
     empty = ResultSchema(1, "window", (), False)
     emitted = [as_columns(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
-    assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, emitted, [empty])) == 3
+    assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonOutput, emitted, [empty])) == 3
