@@ -30,8 +30,7 @@ class EmittedTuples:
 
     def drop(self, idents: IntArray) -> None:
         """Remove tuples by their numbers."""
-        held = self._held.all()
-        if len(idents) and held is not None:
+        if len(idents) and (held := self._held.all()) is not None:
             self._held.keep(~np.isin(held.ident, idents))
 
     def forget(self, oldest: int) -> None:
@@ -49,10 +48,9 @@ class EmittedTuples:
     def of(self, windows: IntArray) -> tuple[Tuples, IntArray] | None:
         """(the tuples of windows, window by window; the position of each tuple's window among `windows`).
 
-        None where there are none. `windows` are window numbers.
+        None where there are none. `windows` are window numbers. Looking at later windows concatenates no held parts.
         """
-        emitted = self._held.all()
-        if emitted is None or int(windows.min(initial=NEVER)) > self._latest:
+        if int(windows.min(initial=NEVER)) > self._latest or (emitted := self._held.all()) is None:
             return None
         order = np.argsort(windows)
         at = order[np.minimum(np.searchsorted(windows, emitted.site, sorter=order), len(windows) - 1)]
