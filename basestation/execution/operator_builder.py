@@ -1,7 +1,8 @@
 """Operator builder: makes operators of a plan: streams, windows over them, blocks and outputs.
 
 Each operator has a key that says all that it depends on. An operator that another query has built under the same key is used
-again. Those that differ between queries that begin at different times have the `era` of the query in their keys.
+again. Those that differ between queries that begin at different times have the `era` of the query in their keys. Windows of time
+lie on one grid for all queries, so blocks of them do not: each query remembers which of their windows are its own.
 """
 
 from collections import Counter
@@ -32,11 +33,13 @@ from basestation.execution.joins.join_detection import find_join, make_join
 from basestation.execution.joins.join_inputs import JoinStore, Steps, store_signature
 from basestation.execution.output.epoch_marks import EpochReporter
 from basestation.execution.output.shared_filter import SharedFilterOutput, Subscriber
+from basestation.execution.output.shared_windows import ViewMember
 from basestation.execution.output.stream_output import StreamOutput
 from basestation.execution.output.window_output import WindowOutput
 from basestation.execution.output.window_views import ViewSplit, WindowView
 from basestation.execution.plan_checks import (
     SiteMasks,
+    begins_with_query,
     find_leaves,
     find_level,
     find_site_exclusions,
@@ -94,7 +97,7 @@ class OperatorBuilder:
         self._live = live
         self._within = plan.options.deliver_within
         self._limit = last_tick(plan.options, now)
-        self._era = now, self._since, self._limit, self._within
+        self._era: Key = (now, self._since, self._limit, self._within)
         self._opened: PlanNode | None = (
             None  # the stream whose readers' predicates are collected while they come and go
         )
@@ -104,6 +107,18 @@ class OperatorBuilder:
         self._excludes = {new.id: excludes[old.id] for old, new in shared.columns.items() if old.id in excludes}
         streams = [node for node in walk(plan.root) if isinstance(node, ExtentNode)]
         self._reads = Counter(node.extent.name for node in streams)
+        if self._since is None and not begins_with_query(shared.root):
+            scopes = tuple((node.extent.name, reports_from.get(node.extent.name)) for node in streams)
+            self._block_era: Key = (self._within, scopes)
+        else:
+            self._block_era = self._era
+
+    def enter(self, member: StreamOutput | Subscriber | ViewMember, number: int) -> None:
+        """Add the query, by its number, to what it has of its output."""
+        if isinstance(member, ViewMember):
+            member.enter(number, self._start, self._limit)
+        else:
+            member.enter(number)
 
     def output(self, split: ViewSplit, view: WindowView) -> Key:
         """Build an output, and return the key of what the query has of it: its view of windows, or a stream."""
@@ -116,7 +131,7 @@ class OperatorBuilder:
         [self._opened] = root.children if split.open else [None]
         # Coverage says which sites conditions leave out.
         masks = tuple(mask.tobytes() for masks in self._excludes.values() for mask in masks)
-        windows = "windows", self._shared.number(root), split.open, masks, self._era
+        windows = "windows", self._shared.number(root), split.open, masks, self._block_era
         key = "shown", windows, view.signature
         self._graph.get(
             key, lambda: self._graph.get(windows, lambda: self._window_output(split.open, masks)).join(view)
@@ -125,7 +140,8 @@ class OperatorBuilder:
 
     def _window_output(self, *how: Hashable) -> WindowOutput:
         """An output of windows. If their stream is open, it filters by the predicates of all views."""
-        block = self._block(self._shared.root, self._limit, *how)
+        key = "block", self._shared.number(self._shared.root), self._block_era, how
+        block = self._graph.get(key, lambda: self._make_block(self._shared.root, self._limit, shown=True))
         source = block.inputs[0]
         stream = source.stream if isinstance(source, StreamWindows) else None
         return WindowOutput(block, stream.predicates if isinstance(stream, SharedFilterStream) else None)
@@ -176,7 +192,7 @@ class OperatorBuilder:
         match node:
             case StreamAcquire() | StreamReceive() if node is self._opened:
                 below, make = self._extent(node, self._masks(node))
-                key = "open", number, below, self._shared.number(self._shared.root), self._era
+                key = "open", number, below, self._shared.number(self._shared.root), self._block_era
                 return key, lambda: SharedFilterStream(self._graph.get(below, make), PredicateSet())
             case StreamAcquire() | StreamReceive():
                 return self._extent(node, self._masks(node))
@@ -240,9 +256,9 @@ class OperatorBuilder:
 
     # --- blocks ------------------------------------------------------------------------------------------------------
 
-    def _block(self, node: PlanNode, limit: int | None, *of: Hashable) -> QueryBlock:
-        key = "block", self._shared.number(node), limit, self._era, *of
-        return self._graph.get(key, lambda: self._make_block(node, limit, bool(of)))
+    def _block(self, node: PlanNode, limit: int | None) -> QueryBlock:
+        key = "block", self._shared.number(node), limit, self._era
+        return self._graph.get(key, lambda: self._make_block(node, limit))
 
     def _make_block(self, node: PlanNode, limit: int | None, shown: bool = False) -> QueryBlock:
         """A block. The blocks of subqueries outside FROM, which are over tables, belong to it."""

@@ -10,6 +10,7 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import PlanNode, rebuild, walk
+from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
@@ -105,6 +106,20 @@ def find_level(node: PlanNode) -> int:
 def is_per_query(node: PlanNode) -> bool:
     """Whether a stream differs between queries that begin at different times."""
     return any(isinstance(each, converters.Converter | StreamUnion) for each in walk(node))
+
+
+def begins_with_query(node: PlanNode) -> bool:
+    """Whether the windows of a block depend on the tick at which their query begins.
+
+    Windows of time and scans do not: all queries have those that lie on one grid, each from its own beginning on.
+    """
+    leaves = find_leaves(node)
+    on_grid = all(
+        isinstance(leaf, window.TimeWindow | table.Scan)
+        or (isinstance(leaf, SliceAggregation) and leaf.begin is not None)
+        for leaf in leaves
+    )
+    return not on_grid or any(is_per_query(leaf) for leaf in leaves)
 
 
 def may_cover_ahead(root: PlanNode) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.arrays import IntArray
+from acquisition.ticks import grid_at_or_after
 from basestation.algebra.node import PlanNode
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.integer_arrays import rank_distinct
@@ -135,6 +136,15 @@ class QueryBlock(Operator):
         """The blocks of subqueries, and this one."""
         below = [] if self._subqueries is None else self._subqueries.blocks
         return [*(each for block in below for each in block.all), self]
+
+    def first_tick_from(self, start: int) -> int:
+        """The first tick from `start` on of which all inputs have had a window; -NEVER where the inputs begin with the query."""
+        slides = [source.tick_slide for source in self.inputs]
+        return max(-NEVER if slide is None else grid_at_or_after(start, slide) for slide in slides)
+
+    def extend_limit(self, limit: int | None) -> None:
+        """Answer the windows up to a tick too; all windows if it is None."""
+        self._limit = None if limit is None or self._limit is None else max(self._limit, limit)
 
     # --- time --------------------------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class RunningQuery:
         self._graph, self._interner, self._signatures = graph, interner, tuple(shared.signatures)
         below = graph.below(self.key)
         self._member = below[-1]
-        self._member.enter(number)
+        builder.enter(self._member, number)
         output = self._member.output
         if output.output_group is None:
             within = plan.options.deliver_within

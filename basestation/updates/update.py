@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from acquisition.arrays import AnyArray, IntArray
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.algebra.vector import Vector
 
@@ -119,6 +119,22 @@ class WindowUpdates:
             self.query, self.tick[which], self.n[which], self.t[which], self.revision[which],
             coverage_of(self.coverage, which), added, added_offsets, removed, removed_offsets,
         )  # fmt: skip
+
+    def select(self, mask: BoolArray) -> "WindowUpdates":
+        """The updates under a mask."""
+        added, added_offsets = _select(self.added, self.added_offsets, mask)
+        removed, removed_offsets = _select(self.removed, self.removed_offsets, mask)
+        return WindowUpdates(
+            self.query, self.tick[mask], self.n[mask], self.t[mask], self.revision[mask],
+            coverage_of(self.coverage, mask), added, added_offsets, removed, removed_offsets,
+        )  # fmt: skip
+
+
+def _select(rows: Rows, bounds: IntArray, mask: BoolArray) -> tuple[Rows, IntArray]:
+    """(the rows of the windows under a mask, their bounds)."""
+    counts = np.diff(bounds)
+    positions = int(bounds[0]) + np.flatnonzero(np.repeat(mask, counts))
+    return rows.take(positions), np.concatenate([[0], np.cumsum(counts[mask])])
 
 
 def _cut(rows: Rows, bounds: IntArray) -> Iterator[Rows]:

@@ -51,6 +51,11 @@ class PendingPunctuation:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def sources(self) -> frozenset[tuple[str, int]]:
+        """What identifies the punctuation that waits."""
+        return frozenset(mark.source for mark in self._waiting)
+
     def ready(self, marks: Sequence[Punctuation], watermark: int) -> Sequence[Punctuation]:
         """Add punctuation, and remove and return all that enters now, in order."""
         if not marks and not self._waiting:

@@ -1,7 +1,7 @@
 """Shared windows: what many queries project from windows that they share.
 
 Each query has the rows under its own predicate, and what selections and projections make of them. Queries that differ in the predicate
-only have one shape, and their rows are projected together.
+only have one shape, and their rows are projected together. Queries may begin and end at different ticks: each has the windows between.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from basestation.execution.counters import OperatorCounters
 from basestation.execution.description import OperatorDescription, describe_step
 from basestation.execution.graph import MEMBER
 from basestation.execution.interfaces import Claims
+from basestation.execution.output.answered_ticks import AnsweredTicks
 from basestation.execution.output.window_views import WindowView
 from basestation.execution.relational.window_delta import apply_steps
 from basestation.execution.relational.window_ranges import WindowRanges, aggregate_ranges, can_aggregate_ranges
@@ -33,28 +34,34 @@ if TYPE_CHECKING:
 
         level: int
 
+        def enter(self, member: "ViewMember", query: int, start: int, limit: int | None) -> None:
+            """Add a query that begins at tick `start`, and ends with tick `limit` if it does."""
+
         def leave(self, member: "ViewMember", query: int) -> None:
             """Remove a query."""
 
 
 class ViewMember:
-    """One query of shared windows, or several equal ones. It takes no steps of its own.
+    """One query of shared windows, or several that show the same of them. It takes no steps of its own.
 
     `number` is that of its predicate in the PredicateSet of the output; `claims` are what it uses below.
     """
 
     kind = MEMBER
 
-    def __init__(self, output: "SharedOutput", shape: "OutputShape", number: int, claims: Claims) -> None:
+    def __init__(self, output: "SharedOutput", shape: "OutputShape", number: int, claims: Claims, oldest: int) -> None:
+        """`oldest` is the least number of a window that may still change."""
         self.output, self.shape, self.number, self.level = output, shape, number, output.level
         self.claims = claims
         self.counts = OperatorCounters()
-        self.queries: list[int] = []
+        self.queries: dict[int, AnsweredTicks] = {}
+        """The queries, each with the ticks of its windows."""
         self._revision = DenseIdMap(np.int64)  # the last revision of each window, by number
+        self._revision.drop_before(oldest)
 
-    def enter(self, query: int) -> None:
-        """Add a query."""
-        self.queries.append(query)
+    def enter(self, query: int, start: int, limit: int | None) -> None:
+        """Add a query that begins at tick `start`, and ends with tick `limit` if it does."""
+        self.output.enter(self, query, start, limit)
 
     def leave(self, query: int) -> None:
         """Remove a query."""

@@ -1,6 +1,6 @@
 """WindowOutput: emits the first answers of windows and their revisions, for all queries that share them (semantics 12.1)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,7 @@ from basestation.execution.columns.window_contents import WindowContents, diff_b
 from basestation.execution.description import OperatorDescription
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.interfaces import QueryGroup
+from basestation.execution.output.answered_ticks import AnsweredTicks, intersect
 from basestation.execution.output.shared_windows import OutputShape, ViewMember
 from basestation.execution.output.window_views import WindowView
 from basestation.execution.query_block import BlockChange, QueryBlock
@@ -61,6 +62,7 @@ class WindowOutput(Operator):
         self.output_group: QueryGroup | None = None
         self._marks = PendingPunctuation()
         self.updates: list[Update | SharedUpdate] = []  # of the last step
+        self._common: AnsweredTicks | None = AnsweredTicks()  # what belongs to all queries; None: not computed
         # By extent, the coverage of each window as it was reported: (used, due).
         self._covered: dict[str, tuple[DenseIdMap, DenseIdMap]] = {}
 
@@ -78,15 +80,25 @@ class WindowOutput(Operator):
         """Add a member that shows a view."""
         known = len(self._predicates)
         shape = self._shapes.setdefault(view.shape, OutputShape(view, self.block.is_plain_join))
-        member = ViewMember(self, shape, self._predicates.take(view.predicate), self.block.show(view))
+        number, oldest = self._predicates.take(view.predicate), self.block.oldest
+        member = ViewMember(self, shape, number, self.block.show(view), oldest)
         shape.members[member] = None
         self.block.snapshot_modes.add(shape.stretched)
         self._refill_store(known)
         return member
 
+    def enter(self, member: ViewMember, query: int, start: int, limit: int | None) -> None:
+        """Add a query to a member: its windows are those from tick `start` to tick `limit`."""
+        self.block.extend_limit(limit)
+        first, last = self.block.first_tick_from(start), NEVER if limit is None else limit
+        ticks = AnsweredTicks(first, last, self._marks.sources)
+        member.queries[query] = ticks
+        self._common = self._common and intersect((self._common, ticks))
+
     def leave(self, member: ViewMember, query: int) -> None:
         """Remove a query, and with the last of equal ones their member."""
-        member.queries.remove(query)
+        del member.queries[query]
+        self._common = None
         if member.queries:
             return
         known = len(self._predicates)
@@ -114,6 +126,13 @@ class WindowOutput(Operator):
     def numbers(self) -> list[int]:
         """The queries that it answers."""
         return [query for member in self._members for query in member.queries]
+
+    @property
+    def _common_ticks(self) -> AnsweredTicks:
+        """The ticks whose windows belong to all queries."""
+        if self._common is None:
+            self._common = intersect(ticks for member in self._members for ticks in member.queries.values())
+        return self._common
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -151,7 +170,7 @@ class WindowOutput(Operator):
     def _answer_first(self, new: WindowCombinations, marks: Sequence[Punctuation]) -> Sequence[Update | SharedUpdate]:
         """Return the first answers of new windows, with the marks between them."""
         if not len(new):
-            return [PunctuationUpdate(query, mark.arrival, mark.value) for query in self.numbers for mark in marks]
+            return list(self._punctuation(marks, ()))
         found, covered = self._contents_of(new), self.block.coverage(new)
         self._record_coverage(new.number, covered)
         rows_of = self._find_rows(found)
@@ -166,14 +185,27 @@ class WindowOutput(Operator):
                 else:
                     selected.append((member, rows))
             if whole:  # nothing is copied
-                updates.append(self._share(new, covered, shape, whole, shape.project(content)))
+                updates += self._share(new, covered, shape, whole, shape.project(content))
             portion = max(1, thresholds.OUTPUT_WINDOWS // len(new))
             for begin in range(0, len(selected), portion):
                 members, parts = zip(*selected[begin : begin + portion], strict=True)
-                updates.append(self._share(new, covered, shape, members, shape.project_each(content, parts)))
+                updates += self._share(new, covered, shape, members, shape.project_each(content, parts))
         if not marks:
             return updates
-        return [each for update in updates for piece in update.pieces() for each in _with_marks(piece, marks)]
+        answered = {query for update in updates for query in update.queries}
+        ticks = self._ticks_by_query()
+        pieces = [piece for update in updates for piece in update.pieces()]
+        between = [each for piece in pieces for each in _with_marks(piece, ticks[piece.query].marks(marks))]
+        return [*between, *self._punctuation(marks, answered)]
+
+    def _ticks_by_query(self) -> dict[int, AnsweredTicks]:
+        return {query: ticks for member in self._members for query, ticks in member.queries.items()}
+
+    def _punctuation(self, marks: Sequence[Punctuation], answered: Collection[int]) -> Iterator[PunctuationUpdate]:
+        """Yield marks alone, for all queries but those that are answered."""
+        for query, ticks in self._ticks_by_query().items() if marks else ():
+            if query not in answered:
+                yield from (PunctuationUpdate(query, mark.arrival, mark.value) for mark in ticks.marks(marks))
 
     def _share(
         self,
@@ -182,8 +214,8 @@ class WindowOutput(Operator):
         shape: OutputShape,
         members: Sequence[ViewMember],
         found: WindowContents,
-    ) -> SharedWindowUpdates:
-        """Return first answers. `found` has the windows of each member one after another, or once for all of them."""
+    ) -> Iterator[SharedWindowUpdates]:
+        """Yield first answers. `found` has the windows of each member one after another, or once for all of them."""
         width = len(windows)
         at = sliding_window_view(found.bounds(), width + 1)[::width]
         if len(at) < len(members):
@@ -192,10 +224,28 @@ class WindowOutput(Operator):
         self.counts.rows_out += sum(counts)
         for member, count in zip(members, counts, strict=True):
             member.counts.rows_out += count
-        queries = [query for member in members for query in member.queries]
-        if len(queries) > len(members):
-            at = np.repeat(at, [len(member.queries) for member in members], axis=0)
-        return SharedWindowUpdates(queries, windows.tick, windows.n, windows.t, covered, shape.rows(found), at)
+        rows = shape.rows(found)
+        for (low, high), (queries, places) in self._group_by_range(members, windows.tick).items():
+            part = slice(low, high)
+            of = at[places, low : high + 1] if places != list(range(len(at))) else at[:, low : high + 1]
+            tags = windows.tick[part], windows.n[part], windows.t[part], coverage_of(covered, part)
+            yield SharedWindowUpdates(queries, *tags, rows, of)
+
+    def _group_by_range(
+        self, members: Sequence[ViewMember], ticks: IntArray
+    ) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
+        """Return by (first, end), positions among the ticks of new windows, the queries that these belong to, each with its member."""
+        pairs = [(query, at, of) for at, member in enumerate(members) for query, of in member.queries.items()]
+        if self._common_ticks.hold(ticks):
+            return {(0, len(ticks)): ([query for query, _, _ in pairs], [at for _, at, _ in pairs])}
+        found: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        for query, at, of in pairs:
+            first, end = of.range_of(ticks)
+            if first < end:
+                queries, places = found.setdefault((first, end), ([], []))
+                queries.append(query)
+                places.append(at)
+        return found
 
     def _revise(self, outcome: BlockChange) -> Iterator[WindowUpdates]:
         """Yield the revisions of dirty windows."""
@@ -210,8 +260,11 @@ class WindowOutput(Operator):
             windows = dirty.take(which)
             revision, coverage = member.next_revision(windows.number), coverage_of(covered, which)
             tick, n, t = windows.tick, windows.n, windows.t
-            for query in member.queries:
-                yield WindowUpdates(query, tick, n, t, revision, coverage, added, added_at, removed, removed_at)
+            for query, ticks in member.queries.items():
+                updates = WindowUpdates(query, tick, n, t, revision, coverage, added, added_at, removed, removed_at)
+                belongs = ticks.mask(tick)
+                if belongs.any():
+                    yield updates if belongs.all() else updates.select(belongs)
 
     def _find_differences(
         self, now: Contents, old: Contents, changed: BoolArray, compared: bool = False
@@ -253,14 +306,14 @@ class WindowOutput(Operator):
             revision = member.next_revision(windows.number, 1 + number_occurrences(windows.number))
             coverage, tick, n, t = coverage_of(covered, which), windows.tick, windows.n, windows.t
             unchanged.remove(member)
-            for query in member.queries:
+            for query, ticks in member.queries.items():
                 updates = WindowUpdates(query, tick, n, t, revision, coverage, added, added_at, removed, removed_at)
-                yield from _between_revisions(updates, first, followed.clock[which], followed.versions, marks)
-        for member in self._members:
-            if member in unchanged:
-                yield from (
-                    PunctuationUpdate(query, mark.arrival, mark.value) for query in member.queries for mark in marks
-                )
+                belongs = ticks.mask(tick)
+                updates = updates if belongs.all() else updates.select(belongs)
+                clock, own = followed.clock[which][belongs], ticks.marks(marks)
+                yield from _between_revisions(updates, first[belongs], clock, followed.versions, own)
+        changed = {query for member in self._members if member not in unchanged for query in member.queries}
+        yield from self._punctuation(marks, changed)
 
     # --- coverage ----------------------------------------------------------------------------------------------------
 
