@@ -53,7 +53,7 @@ class PendingPunctuation:
 
     @property
     def sources(self) -> frozenset[tuple[str, int]]:
-        """What identifies the punctuation that waits."""
+        """The sources of the punctuation that waits."""
         return frozenset(mark.source for mark in self._waiting)
 
     def ready(self, marks: Sequence[Punctuation], watermark: int) -> Sequence[Punctuation]:

@@ -15,6 +15,7 @@ from basestation.execution.columns.dense_id_map import DenseIdMap
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.columns.punctuation import PendingPunctuation, Punctuation
 from basestation.execution.columns.tuple_versions import TupleVersions
+from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.columns.window_combinations import WindowCombinations
 from basestation.execution.columns.window_contents import WindowContents, diff_both_ways
 from basestation.execution.description import OperatorDescription
