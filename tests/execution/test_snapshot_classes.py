@@ -32,8 +32,8 @@ QUERIES = [
     f"SELECT a.s, b.v FROM hits {FAR} AS a, hits {FAR} AS b WHERE a.k = b.k AND a.v < b.v",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 16\n"
-DIGEST = "23fa1b57833292c7"
+NUMBER = b"moteloom engine 17\n"
+DIGEST = "841803dff6e66ff8"
 
 
 @pytest.mark.promise("snapshot")
