@@ -1,6 +1,6 @@
 """Histories: all updates of one query, in a shape in which two ways of finding it can be compared.
 
-Rows of a window are a bag; of a stream, each index has its own history. Values keep their types (1 is not 1.0) and
+Rows of a window stand in order in its updates (12.1), and their sum is a bag; of a stream, each index has its own history. Values keep their types (1 is not 1.0) and
 -0.0 is 0.0. Clock ticks are there where both sides ended every one of them.
 """
 
@@ -38,6 +38,10 @@ def bag(rows):
     return Counter(map(typed, rows))
 
 
+def ordered(rows):
+    return [typed(row) for row in rows]
+
+
 def covered(coverage):
     return {name: None if of is None else tuple(of) for name, of in coverage.items()}
 
@@ -46,7 +50,7 @@ def of_oracle(answer, clocks=True):
     """The history of an Answer of the oracle."""
     found = History(error=(answer.error[0] if clocks else None, answer.error[1]) if answer.error else None)
     for u in answer.windows:
-        entry = (_at(u, clocks), u.revision, covered(u.coverage), bag(u.removed), bag(u.added))
+        entry = (_at(u, clocks), u.revision, covered(u.coverage), ordered(u.removed), ordered(u.added))
         found.windows.setdefault(u.key, []).append(entry)
     for u in answer.tuples:
         found.tuples.setdefault(u.index, []).append((_at(u, clocks), u.tick, u.weight, typed(u.row)))
@@ -64,8 +68,12 @@ def _at(update, clocks):
     return update.clock if clocks else None
 
 
-def of_replay(result, clocks_of, query, clocks=True):
-    """The history of a query in a Result; `clocks_of` says the clock tick of each window, tuple and mark."""
+def of_replay(result, clocks_of, query, clocks=True, in_order=True):
+    """The history of a query in a Result; `clocks_of` says the clock tick of each window, tuple and mark.
+
+    Without `in_order`, the rows of each update of a window are a bag.
+    """
+    rows = ordered if in_order else bag
     found, ended = History(), result.errors.get(query)
     if ended is not None:
         found.error = (
@@ -78,7 +86,7 @@ def of_replay(result, clocks_of, query, clocks=True):
         clock = clock if clocks else None
         match type(u).__name__:
             case "WindowResult":
-                entry = (clock, u.revision, covered(u.coverage), bag(u.removed), bag(u.added))
+                entry = (clock, u.revision, covered(u.coverage), rows(u.removed), rows(u.added))
                 found.windows.setdefault((u.tick, u.n, u.t), []).append(entry)
             case "EpochResult":
                 found.marks.setdefault(u.tick, []).append((clock, covered(u.coverage)))
@@ -135,6 +143,8 @@ def _value(part):
     if isinstance(part, Counter):
         rows = [str(tuple(v for _, v in row)) for row in part.elements()]
         return "{" + " ".join(sorted(rows)) + "}"
+    if isinstance(part, list):
+        return "[" + " ".join(str(tuple(v for _, v in row)) for row in part) + "]"
     if isinstance(part, tuple):
         return str(tuple(v for _, v in part))
     return str(part)

@@ -47,9 +47,16 @@ def test_the_first_difference_is_told():
     one, other = history("SELECT temp FROM road [NOW]"), history("SELECT temp FROM road [NOW]", ROWS)
     assert difference(one, other) == (
         "window (1, 1, None), update 1\n"
-        "expected 2 0 {'road': (1, 2)} {} {(1,)}\n"
-        "got      1 0 {'road': (2, 2)} {} {(1,) (2,)}"
+        "expected 2 0 {'road': (1, 2)} [] [(1,)]\n"
+        "got      1 0 {'road': (2, 2)} [] [(1,) (2,)]"
     )
+
+
+def test_rows_of_an_update_differ_by_their_order():
+    one, other = history("SELECT temp FROM road [NOW]", ROWS), history("SELECT temp FROM road [NOW]", ROWS)
+    [(*_, rows)] = other.windows[1, 1, None]
+    rows.reverse()
+    assert "got      1 0 {'road': (2, 2)} [] [(2,) (1,)]" in difference(one, other)
 
 
 def test_values_differ_by_type_but_not_by_the_sign_of_zero():

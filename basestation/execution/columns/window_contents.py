@@ -57,6 +57,13 @@ class WindowContents:
         """Return the same tuples with other columns."""
         return replace(self, columns=columns)
 
+    def select_windows(self, windows: IntArray) -> "WindowContents":
+        """Return some windows, numbered by their position in `windows`, which are ascending."""
+        bounds = self.bounds()
+        sizes = bounds[windows + 1] - bounds[windows]
+        found = self.take(select_ranges(bounds[windows], sizes))
+        return replace(found, windows=len(windows), window=np.repeat(np.arange(len(windows)), sizes))
+
     def take_parts(self, parts: Sequence[IntArray], ids: set[int]) -> "WindowContents":
         """Return several selections of tuples with some columns: the windows of each part follow those of the part before.
 

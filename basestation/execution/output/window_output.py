@@ -25,6 +25,7 @@ from basestation.execution.output.answered_ticks import AnsweredTicks, intersect
 from basestation.execution.output.shared_windows import OutputShape, ViewMember
 from basestation.execution.output.window_views import WindowView
 from basestation.execution.query_block import BlockChange, QueryBlock
+from basestation.execution.relational.window_delta import diff_doubtful_windows, find_mixed_windows
 from basestation.execution.relational.window_ranges import WindowRanges
 from basestation.execution.slices.per_tick_revisions import PerTickRevisions
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
@@ -268,21 +269,23 @@ class WindowOutput(Operator):
                     yield updates if belongs.all() else updates.select(belongs)
 
     def _find_differences(
-        self, now: Contents, old: Contents, changed: BoolArray, compared: bool = False
+        self, now: Contents, old: Contents, changed: BoolArray, followed: PerTickRevisions | None = None
     ) -> Iterator[tuple[ViewMember, IntArray, Rows, IntArray, Rows, IntArray]]:
         """Yield (member, positions of the windows to report, added rows, their offsets, removed rows, their offsets).
 
-        A window is reported if it is `changed`, or if its rows differ. With `compared`, `now` and `old` are differences already, so
-        members that show rows unchanged need no further comparison.
+        A window is reported if it is `changed`, or if its rows differ. The rows of revisions that are `followed` are differences
+        already, so members that show rows unchanged need no further comparison.
         """
         after, before, width = self._find_rows(now), self._find_rows(old), len(changed)
         for shape in self._shapes.values():
             members = list(shape.members)
             added = shape.project_each(now[shape.stretched], after(shape))
             removed = shape.project_each(old[shape.stretched], before(shape))
-            if not (compared and shape.tells_apart(now[False])):
+            if followed is None or not shape.tells_apart(now[False]):
                 gained, lost = diff_both_ways(added, removed)
                 added, removed = added.take(gained), removed.take(lost)
+                if followed is not None:
+                    added, removed = self._restore_order(shape, followed, added, removed)
             sides = [(shape.rows(contents), contents.bounds()) for contents in (added, removed)]
             other = changed | (np.diff(sides[0][1]) > 0).reshape(len(members), width)
             other |= (np.diff(sides[1][1]) > 0).reshape(len(members), width)
@@ -294,13 +297,29 @@ class WindowOutput(Operator):
                 self.counts.rows_out += count
                 yield member, which, *parts[0], *parts[1]
 
+    def _restore_order(
+        self, shape: OutputShape, followed: PerTickRevisions, added: WindowContents, removed: WindowContents
+    ) -> tuple[WindowContents, WindowContents]:
+        """Return the differences of the members of a shape, in the order of the differences of whole windows (semantics 6.4)."""
+        mixed = find_mixed_windows(added) | find_mixed_windows(removed)
+        width = len(followed.first)
+        doubtful = np.flatnonzero(mixed & ~np.tile(followed.first, len(shape.members)))
+        if not len(doubtful):
+            return added, removed
+        items, at = np.unique(doubtful % width, return_inverse=True)
+        sides = []
+        for whole in followed.whole(items):
+            shown = shape.project_each(whole, self._find_rows({shape.stretched: whole})(shape))
+            sides.append(shown.select_windows(doubtful // width * len(items) + at))
+        return diff_doubtful_windows(added, removed, doubtful, *sides)
+
     def _revise_per_tick(self, followed: PerTickRevisions, marks: Sequence[Punctuation]) -> Iterator[Update]:
         """Yield first answers and revisions of several clock ticks, in one piece between marks."""
         covered = self.block.coverage(followed.windows)
         self._record_coverage(followed.windows.number, covered)
         gained, lost = {False: followed.added}, {False: followed.removed}
         unchanged = set(self._members)
-        differences = self._find_differences(gained, lost, followed.first, compared=True)
+        differences = self._find_differences(gained, lost, followed.first, followed)
         for member, which, added, added_at, removed, removed_at in differences:
             windows, first = followed.windows.take(which), followed.first[which]
             member.start_revisions(windows.number[first])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from acquisition.arrays import BoolArray
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.node import PlanNode
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
@@ -18,7 +18,7 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.bags import number_occurrences
 from basestation.execution.columns.integer_arrays import stable_argsort
 from basestation.execution.columns.tuples import concatenate_vectors
-from basestation.execution.columns.window_contents import WindowContents, factorize
+from basestation.execution.columns.window_contents import WindowContents, diff_both_ways, factorize
 from basestation.execution.relational import row_operators
 from basestation.execution.relational.aggregation import aggregate
 
@@ -71,11 +71,37 @@ def restore_order(left: WindowContents, doubtful: BoolArray, candidates: WindowC
     at = np.minimum(np.searchsorted(values, candidate), len(values) - 1)
     many = np.where(values[at] == candidate, counts[at], 0)
     last = number_occurrences(candidate[::-1])[::-1] < many
-    return _merged(left.take(~doubtful[left.window]), candidates.take(last))
+    return merge_disjoint(left.take(~doubtful[left.window]), candidates.take(last))
 
 
-def _merged(a: WindowContents, b: WindowContents) -> WindowContents:
-    """Two Frames of the same windows, each window in one of them only."""
+def diff_doubtful_windows(
+    added: WindowContents,
+    removed: WindowContents,
+    doubtful: IntArray,
+    after: WindowContents,
+    before: WindowContents,
+) -> tuple[WindowContents, WindowContents]:
+    """The added and the removed rows, those of `doubtful` windows as the difference of all of their rows, in that order.
+
+    Window i of `after` and `before` is doubtful[i]. Which of several equal rows are left decides the order (semantics 6.4), and
+    the equal ones may be among the rows that did not change.
+    """
+    certain = np.ones(added.windows, bool)
+    certain[doubtful] = False
+    gained, lost = diff_both_ways(after, before)
+    found = []
+    for rows, whole, left in ((added, after, gained), (removed, before, lost)):
+        ordered = WindowContents(
+            rows.windows,
+            doubtful[whole.window[left]],
+            {id: whole.columns[id].take(left) for id in rows.columns},
+        )
+        found.append(merge_disjoint(rows.take(certain[rows.window]), ordered))
+    return found[0], found[1]
+
+
+def merge_disjoint(a: WindowContents, b: WindowContents) -> WindowContents:
+    """The rows of both: of the same windows, each of which has rows in one of them only."""
     window = np.concatenate([a.window, b.window])
     order = stable_argsort(window)
     columns = {id: concatenate_vectors([a.columns[id], b.columns[id]]).take(order) for id in a.columns}

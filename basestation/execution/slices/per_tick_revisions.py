@@ -4,8 +4,11 @@ A block can tell this if its windows are one sequence of slices whose stream tra
 them is done row by row. Other blocks take a step of their own for each clock tick with a correction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.expressions import Attr
@@ -18,6 +21,7 @@ from basestation.execution.columns.window_combinations import WindowCombinations
 from basestation.execution.columns.window_contents import WindowContents, diff_both_ways
 from basestation.execution.interfaces import WindowSource
 from basestation.execution.relational import row_operators
+from basestation.execution.relational.window_delta import diff_doubtful_windows, find_mixed_windows
 from basestation.execution.slices.slice_windows import SliceWindows
 
 
@@ -34,6 +38,8 @@ class PerTickRevisions:
     added: WindowContents
     removed: WindowContents
     versions: TupleVersions
+    whole: Callable[[IntArray], tuple[WindowContents, WindowContents]]
+    """Called with positions of revisions: returns (all rows after each of them, all rows before it)."""
 
 
 def make_per_tick_reviser(
@@ -66,14 +72,23 @@ class PerTickReviser:
         """The revisions of windows of a block, in order, of which the last `new` are new; `given` are those of the input."""
         revisions, added, removed = self._windows.revise(given, new)
         added, removed = self._evaluate(self._node, added), self._evaluate(self._node, removed)
+        whole = partial(self._find_whole, given, new)
         if not self._shows_all:
             came, went = diff_both_ways(added, removed)
             added, removed = added.take(came), removed.take(went)
+            doubtful = np.flatnonzero((find_mixed_windows(added) | find_mixed_windows(removed)) & ~revisions.first)
+            if len(doubtful):
+                added, removed = diff_doubtful_windows(added, removed, doubtful, *whole(doubtful))
         versions = self._windows.versions
         if versions is None:
             raise RuntimeError("expected corrections in this step, found none")
         of = windows.take(revisions.window)
-        return PerTickRevisions(of, revisions.clock, revisions.first, added, removed, versions)
+        return PerTickRevisions(of, revisions.clock, revisions.first, added, removed, versions, whole)
+
+    def _find_whole(self, given: WindowBatch, new: int, items: IntArray) -> tuple[WindowContents, WindowContents]:
+        """All rows after some revisions, and before them."""
+        after, before = self._windows.whole(given, new, items)
+        return self._evaluate(self._node, after), self._evaluate(self._node, before)
 
     def _evaluate(self, node: PlanNode, frame: WindowContents) -> WindowContents:
         """The rows of the block, from those of slices."""

@@ -41,6 +41,29 @@ class RevisedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowStates:
+    """The rows of windows at each clock tick: the rows of their other groups, and those of the states of their pairs."""
+
+    others: IntArray  # by row, the window of a group without versions; these rows come first
+    owner: IntArray  # by pair, its window
+    events: IntArray  # pair * span + clock, ascending
+    span: int
+    exists: BoolArray  # by state, whether its group has a row
+
+    def rows_of(self, window: IntArray, clock: IntArray, before: bool) -> tuple[IntArray, IntArray]:
+        """(item, row): the rows of window[i] after clock[i], or before it, for each item i, in no order."""
+        first, end = (np.searchsorted(self.others, window, side) for side in ("left", "right"))
+        item = np.repeat(np.arange(len(window)), end - first)
+        row = expand_ranges(first, end - first)
+        first, end = (np.searchsorted(self.owner, window, side) for side in ("left", "right"))
+        its_item, pair = np.repeat(np.arange(len(window)), end - first), expand_ranges(first, end - first)
+        # Each event of a pair leads to its next state, and each pair begins with one.
+        state = np.searchsorted(self.events, pair * self.span + clock[its_item], "left" if before else "right") + pair
+        there = np.flatnonzero(self.exists[state])
+        return np.concatenate([item, its_item[there]]), np.concatenate([row, len(self.others) + state[there]])
+
+
+@dataclass(frozen=True, slots=True)
 class SliceRevisions:
     """Items: first answers and revisions of windows, in the order in which they are given."""
 
@@ -48,10 +71,28 @@ class SliceRevisions:
     clock: IntArray  # by item
     first: BoolArray  # by item, whether it is a first answer
     rows: WindowAggregates  # all rows
+    ranks: IntArray  # by row, its place in the order of entry
     added: RevisedRows
     removed: RevisedRows
     before: IntArray  # by event, the row that it replaces, -1 where there was none
     after: IntArray  # by event, the row that replaces it, -1 where there is none
+    states: WindowStates | None  # where all groups of the windows were merged
+    past: int  # the clock tick before the step
+
+    def whole(
+        self, items: IntArray, groups: Sequence[Column], aggregates: Mapping[tuple[Column, int], int]
+    ) -> tuple[WindowContents, WindowContents]:
+        """(all rows of the windows of some items after the clock tick of each, and before it), by position in `items`."""
+        if self.states is None:
+            raise ValueError("expected revisions with all groups of their windows")
+        rows = self.rows.frame(groups, aggregates).columns
+        sides = []
+        for before in (False, True):
+            item, row = self.states.rows_of(self.window[items], self.clock[items] - self.past, before)
+            found = _sort(RevisedRows(item, row, row), self.ranks)
+            columns = {id: vector.take(found.row) for id, vector in rows.items()}
+            sides.append(WindowContents(len(items), found.item, columns))
+        return sides[0], sides[1]
 
     def frames(
         self, groups: Sequence[Column], aggregates: Mapping[tuple[Column, int], int]
@@ -125,10 +166,12 @@ def revise_windows(
     last: IntArray,
     clocks: IntArray,
     new: int,
+    whole: bool,
 ) -> SliceRevisions:
     """The revisions of windows over the slices first[i] to last[i], in order, of which the last `new` are new.
 
-    New windows are first answered in `clocks`. `cells` are without the tuples of `versions`, which are in `slices`.
+    New windows are first answered in `clocks`. `cells` are without the tuples of `versions`, which are in `slices`. With
+    `whole`, the groups that no version is in are merged for old windows, too.
     """
     groups, old = folder.groups_of(versions.tuples), len(first) - new
     width, before, span = len(folder.groups), versions.first - 1, versions.last - versions.first + 2
@@ -150,7 +193,7 @@ def revise_windows(
     states = _find_states(pair, len(pairs), answered[owner], valid_from, valid_to, span)
 
     # Their groups, in each state; and the other groups of new windows.
-    if not new:  # of old windows only groups with versions are needed
+    if not (new or whole):  # of old windows only groups with versions are needed
         mask = np.zeros(width, bool)
         mask[groups] = True
         which = mask[cells.group]
@@ -165,7 +208,7 @@ def revise_windows(
     own = folder.matrix(len(found), states.state, versions.tuples.take(of), own_ranks[of], stream)
     found = merger.combine(found, own)
     exists = folder.exists(found)
-    mask = window >= old
+    mask = np.ones(len(window), bool) if whole else window >= old
     mask[at[held]] = False
     others = np.flatnonzero(mask)
     rows = folder.concatenate_matrices([base.take(others), found])
@@ -181,21 +224,28 @@ def revise_windows(
     item[order] = np.arange(len(order))
 
     row = len(others) + np.arange(len(found))  # by state
+    answered_first = np.flatnonzero(window[others] >= old)
     begun = np.flatnonzero(owner >= old)
     begun = begun[exists[states.begins[begun]]]
     row_after = np.where(exists[states.after], row[states.after], -1)
     row_before = np.where(exists[states.after - 1], row[states.after - 1], -1)
     answers = [
-        (item[len(revised) + window[others] - old], np.arange(len(others)), np.full(len(others), -1)),
+        (
+            item[len(revised) + window[others[answered_first]] - old],
+            answered_first,
+            np.full(len(answered_first), -1),
+        ),
         (item[len(revised) + owner[begun] - old], row[states.begins[begun]], np.full(len(begun), -1)),
         _with_rows(item[revision], row_after),
     ]
     items, its_rows, events = (np.concatenate(columns) for columns in zip(*answers, strict=True))
     added = _sort(RevisedRows(items, its_rows, events), rows.known_ranks)
     removed = _sort(RevisedRows(*_with_rows(item[revision], row_before)), rows.known_ranks)
+    kept = WindowStates(window[others], owner, states.event_pair * span + states.event_clock, span, exists)
     return SliceRevisions(
-        of_item[order], before + clock[order], is_first[order], folded, added, removed, row_before, row_after
-    )
+        of_item[order], before + clock[order], is_first[order], folded, rows.known_ranks, added, removed,
+        row_before, row_after, kept if whole else None, before,
+    )  # fmt: skip
 
 
 def _with_rows(item: IntArray, row: IntArray) -> tuple[IntArray, IntArray, IntArray]:

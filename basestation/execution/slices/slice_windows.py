@@ -83,6 +83,11 @@ class SliceWindows(TimeWindows):
         found = self.store.revise(given.left, given.right, given.tick, new)
         return found, *found.frames(self._groups, self._used)
 
+    def whole(self, given: WindowBatch, new: int, items: IntArray) -> tuple[WindowContents, WindowContents]:
+        """(all rows after, all rows before) some items of the same revisions."""
+        found = self.store.revise(given.left, given.right, given.tick, new, whole=True)
+        return found.whole(items, self._groups, self._used)
+
     def empty(self, count: int) -> WindowContents:
         none = np.zeros(count, np.int64)
         return self.store.windows(none, none - 1).frame(self._groups, self._used)
@@ -144,7 +149,7 @@ class SharedSlices(WindowStore):
         self._two_stacks = TwoStacks()
         # Windows and revisions are computed once for all readers, until something changes.
         self._windows_found: dict[tuple[bytes, bytes], WindowAggregates] = {}
-        self._revisions_found: dict[tuple[bytes, bytes, int], SliceRevisions] = {}
+        self._revisions_found: dict[tuple[bytes, bytes, int, bool], SliceRevisions] = {}
         self._from = -NEVER  # slices before it were dropped
         self._settled = -NEVER  # of a landmark window: the slice into which all final ones were merged
         self._waiting = TupleBuffer()  # tuples that are folded as soon as a window is read
@@ -331,18 +336,21 @@ class SharedSlices(WindowStore):
             return self._merger.finish_bundle(whole)
         return self._merger.windows(parts, np.maximum(first, self._settled), last)
 
-    def revise(self, left: IntArray, right: IntArray, ticks: IntArray, new: int) -> SliceRevisions:
-        """The revisions in this step of windows at `ticks`, in order, of which the last `new` are new."""
-        key = left.tobytes(), right.tobytes(), new
+    def revise(self, left: IntArray, right: IntArray, ticks: IntArray, new: int, whole: bool = False) -> SliceRevisions:
+        """The revisions in this step of windows at `ticks`, in order, of which the last `new` are new.
+
+        With `whole`, they have all rows of these windows, also those of groups that are not revised.
+        """
+        key = left.tobytes(), right.tobytes(), new, whole
         if key not in self._revisions_found:
             if self._versions is None:
                 raise RuntimeError("expected corrections in this step, found none")
             clocks = self._versions.first_answered(ticks[len(ticks) - new :])
-            self._revisions_found[key] = self._make_revisions(self._versions, left, right, clocks)
+            self._revisions_found[key] = self._make_revisions(self._versions, left, right, clocks, whole)
         return self._revisions_found[key]
 
     def _make_revisions(
-        self, versions: TupleVersions, left: IntArray, right: IntArray, clocks: IntArray
+        self, versions: TupleVersions, left: IntArray, right: IntArray, clocks: IntArray, whole: bool
     ) -> SliceRevisions:
         first, last = self._slices_at(left), self._slices_at(right)
         slices, tuples, held = self._held_of(self._folder.needed(versions.tuples))
@@ -352,14 +360,14 @@ class SharedSlices(WindowStore):
             self._fold_waiting()
         elif waiting is not None and len(waiting):  # to treat them as versions costs less than to fold them
             of, waiting, _ = self._held_of(waiting)
-            among = np.isin(self._folder.groups_of(waiting), self._folder.groups_of(tuples))
+            among = whole | np.isin(self._folder.groups_of(waiting), self._folder.groups_of(tuples))
             slices = np.concatenate([slices, of[among]])
             versions = versions.with_constant(waiting.take(among))
         parts = self._held.between(int(first.min(initial=NEVER)), int(last.max(initial=-NEVER)))
         cells, first = self._folder.concatenate(parts), np.maximum(first, self._settled)
         new = len(clocks)
         return revise_windows(
-            self._folder, self._merger, self.stream, cells, slices, versions, first, last, clocks, new
+            self._folder, self._merger, self.stream, cells, slices, versions, first, last, clocks, new, whole
         )
 
     def _waiting_upto(self, last: int) -> Tuples | None:

@@ -151,6 +151,23 @@ def test_later_query_and_restored_engine_revise_per_tick(came, text, other, cuts
     assert together == collect_updates(schema, [text], came, EVERY, later=(comes, other))
 
 
+# Site 3 comes into the first place of the window and has a row like that of site 2, whose group is not revised:
+#   before  (5) site 1   (1) site 2
+#   after   (1) site 3   (4) site 1   (1) site 2         the (1) of site 3 is the first equal one, so (4) (1) are left
+TO_SITE_3 = [*[Given(0, 0, 1, 0, 0, 1)] * 5, Given(0, 0, 2, 0, 0, 1), Given(2, 0, 3, None, 1, 1)]
+
+
+@pytest.mark.promise("late-readings")
+@pytest.mark.parametrize(
+    "beside", [[], [ANOTHER[0]]]
+)  # a query beside it shows the groups, so its output compares the rows
+def test_rows_of_a_revision_stand_in_order_of_the_window(beside):
+    schema = "p: pushed (site:integer, v:integer) wait 1 sec late revise by 30 sec"
+    together, _ = collect_updates(schema, [QUERIES[1], *beside], TO_SITE_3, [1, END])
+    assert together == collect_updates(schema, [QUERIES[1], *beside], TO_SITE_3, EVERY)[0]
+    assert (1, 0, 1, 1, [(5,)], [(4,), (1,)]) in together
+
+
 def test_correction_names_index_given_before_its_clock_tick():
     schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
     came = [Given(5, 0, 1, 1, 0, 1), Given(5, 0, 1, 4, 1, 1), Given(7, 0, 1, 3, 1, 1)]
