@@ -2,8 +2,9 @@
 
 The extents are sensed every 30 seconds, attributes are integers or have `scale 2`, and late readings are revised back to
 the default horizon of a day. Measured are readings a second in batches of many epochs, against a ceiling by hand; live,
-the time of an epoch after 100, 1,000 and 2,880 epochs; the state after a day; and what more queries cost that differ in
-their WHERE, or begin at different times. Times are those of a core, so that other processes do not count.
+the time of an epoch after 100, 1,000 and 2,880 epochs, and the slowest of a hundred; the state after a day, with and
+without the readings that all queries share; and what more queries cost that differ in their WHERE, or begin at different
+times. Times are those of a core, so that other processes do not count.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import time
 import numpy as np
 
 from acquisition.batch import Batch, unit_weights
+from basestation.algebra.vector import Vector
 from basestation.execution.engine import Engine
 from basestation.execution.snapshot import save_engine
 from basestation.planner.binder import bind_text
@@ -21,9 +23,12 @@ from basestation.planner.catalog import read_schema
 from basestation.updates.update import split_by_query
 from bench import record
 from bench.answers import Digest
-from bench.ceiling.epochs import CEILINGS, EVERY
+from bench.ceiling.epochs import CEILINGS, EVERY, OwnWhere
+from bench.data import temp_class
+from bench.epoch_queries import FORMS, LIVE_FORMS, MANY, bounds_of
 from bench.memory import forget_peak, held
 from bench.ours import answers
+from bench.tasks import TABLE
 
 SEED = 20261119
 DELAY = 5  # seconds from the tick of an epoch to its delivery, before the wait is over
@@ -33,29 +38,21 @@ AROUND = 20  # epochs, in pairs, of which the median is taken: a window ends wit
 SITES = (54, 1_000)
 READINGS = 1_000_000
 BULK = 65_536  # readings in a batch, rounded to whole epochs
-FILTERED, JOINED = 1_000, 50  # aggregates with their own WHERE; joins that begin at different times
+WARM = 40  # epochs before many queries are measured: all windows are full
+MEASURED = 100  # epochs of many queries, in pairs
 TIMES = 3
 TYPES = {"integer": (0, "integer"), "scale 2": (2, "float {scale 2}")}
-TEXTS = {
-    "filter": "SELECT road.time, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20",
-    "aggregate": (
-        "SELECT site, MIN(vibration) AS low, MAX(vibration) AS high, AVG(vibration) AS mean, COUNT(*) AS readings "
-        "FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY site"
-    ),
-    "join": (
-        "SELECT MIN(temp), MAX(vibration) FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN], "
-        "traffic [FROM NOW-10 TO NOW SLIDE 1 MIN] WHERE road.site = traffic.site AND road.time = traffic.time"
-    ),
-}  # fmt: skip
 
 
-def catalog_of(form, sites, kind, late=""):
-    """The extents of a form: `traffic` too where it joins."""
+def catalog_of(form, sites, kind, late="", table=False):
+    """The extents of a form: `traffic` too where it joins, and a table if one is read."""
     _, declared = TYPES[kind]
     end = f"every {EVERY} sec at sites 1 .. {sites} wait 10 sec {late}"
     text = f"road: sensed (site:integer, time:integer, temp:integer, vibration:{declared}) {end}"
     if form == "join":
         text += f"\ntraffic: sensed (site:integer, time:integer, weight:integer) {end}"
+    if table:
+        text += "\n" + TABLE
     return read_schema(text, tick_ms=1_000)
 
 
@@ -93,10 +90,12 @@ def deliver(engine, batches, clock):
     return time.process_time() - start, updates
 
 
-def engine_of(form, sites, kind, texts, late=""):
+def engine_of(form, sites, kind, texts, late="", table=False):
     """An engine that runs some queries, and its catalog."""
-    catalog = catalog_of(form, sites, kind, late)
+    catalog = catalog_of(form, sites, kind, late, table)
     engine = Engine(catalog)
+    if table:
+        engine.load("tempClass", 0, {name: Vector(values) for name, values in temp_class().items()})
     for number, text in enumerate(texts, 1):
         engine.add(number, bind_text(text, catalog)[0])
     return engine, catalog
@@ -104,7 +103,7 @@ def engine_of(form, sites, kind, texts, late=""):
 
 def bulk(form, sites, kind, readings):
     """Readings a second of the engine and the ceiling, and whether their answers are the same."""
-    engine, _ = engine_of(form, sites, kind, [TEXTS[form]])
+    engine, _ = engine_of(form, sites, kind, [FORMS[form]])
     ceiling, step = CEILINGS[form](TYPES[kind][0]), max(1, BULK // sites)
     streams = 2 if form == "join" else 1
     epochs, taken, seconds, by_hand = readings // sites // streams, 0, 0.0, 0.0
@@ -125,8 +124,11 @@ def bulk(form, sites, kind, readings):
 
 
 def live(form, sites, kind, late=""):
-    """Milliseconds of an epoch around each of `LIVE`, and bytes of state and memory after a day."""
-    engine, _ = engine_of(form, sites, kind, [TEXTS[form]], late)
+    """Milliseconds of an epoch around each of `LIVE`, the 99th percentile, and bytes of state and memory after a day.
+
+    `own state` is what a second engine without the query, which has the same readings, does not have.
+    """
+    engine, _ = engine_of(form, sites, kind, [LIVE_FORMS[form]], late)
     gc.collect()
     before, times = forget_peak(), []
     for epoch in range(DAY + 1):
@@ -135,23 +137,26 @@ def live(form, sites, kind, late=""):
         spent, _ = deliver(engine, batches, epoch * EVERY + DELAY)
         times.append(spent)
     around = {str(at): milliseconds(times[at - AROUND : at]) for at in LIVE}
-    return {"ms": around, "state": len(save_engine(engine)), "held": held() - before}
+    state, held_after = len(save_engine(engine)), held() - before
+    engine.remove(1)
+    return {
+        "ms": around,
+        "p99": slowest(times[LIVE[0] :]),
+        "state": state,
+        "own": state - len(save_engine(engine)),
+        "held": held_after,
+    }
 
 
-def sharing(form, sites, queries, staggered):
-    """Milliseconds of an epoch for some queries: aggregates with their own WHERE, or joins; bytes of state."""
-    if form == "aggregate":
-        texts = [
-            TEXTS[form].replace(" GROUP BY", f" WHERE vibration > {k % 60} AND temp > {k // 60 - 20} GROUP BY")
-            for k in range(queries)
-        ]
-    else:
-        texts = [TEXTS[form]] * queries
-    engine, catalog = engine_of(form, sites, "integer", [] if staggered else texts)
-    times, epochs, next_tick = [], 60 + AROUND, 0
-    waiting = list(enumerate(texts, 1)) if staggered else []
-    for epoch in range(epochs):
-        columns = epochs_of(form, sites, "integer", epoch, 1)
+def sharing(name, queries):
+    """Milliseconds of an epoch for some queries of a kind, the 99th percentile, and bytes of state."""
+    kind = MANY[name]
+    texts = kind.texts(queries)
+    engine, catalog = engine_of(kind.form, SITES[0], "integer", [] if kind.staggered else texts, table=kind.table)
+    times, next_tick = [], 0
+    waiting = list(enumerate(texts, 1)) if kind.staggered else []
+    for epoch in range(WARM + MEASURED):
+        columns = epochs_of(kind.form, SITES[0], "integer", epoch, 1)
         clock = epoch * EVERY + DELAY
         next_tick = max(next_tick, engine.clock + 1)
         while waiting and next_tick < clock:  # one query more at each tick
@@ -164,15 +169,41 @@ def sharing(form, sites, queries, staggered):
         _, updates = deliver(engine, batches, clock)
         list(split_by_query(updates))
         times.append(time.process_time() - start)
-    return {"ms": milliseconds(times[-AROUND:]), "state": len(save_engine(engine))}
+    return {
+        "ms": milliseconds(times[-MEASURED:]),
+        "p99": slowest(times[-MEASURED:]),
+        "state": len(save_engine(engine)),
+    }
+
+
+def by_hand(name, queries):
+    """Milliseconds of an epoch for the same aggregates, each computed anew in numpy."""
+    ceiling = OwnWhere(TYPES["integer"][0], [bounds_of(k) for k in range(queries)])
+    times = []
+    for epoch in range(WARM + MEASURED):
+        columns = epochs_of(MANY[name].form, SITES[0], "integer", epoch, 1)
+        start = time.process_time()
+        ceiling.step(columns)
+        times.append(time.process_time() - start)
+    return {"ms": milliseconds(times[-MEASURED:])}
 
 
 def milliseconds(times):
     """The median time of an epoch, each the mean of two in a row."""
-    return 1e3 * float(np.median(np.reshape(times, (-1, 2)).mean(axis=1)))
+    return 1e3 * float(np.median(_pairs(times)))
 
 
-MEASURES = {"bulk": bulk, "live": live, "sharing": sharing}
+def slowest(times):
+    """The 99th percentile of the time of an epoch, each the mean of two in a row."""
+    return 1e3 * float(np.quantile(_pairs(times), 0.99))
+
+
+def _pairs(times):
+    """Means of two epochs in a row: a window ends with every second one."""
+    return np.reshape(times[len(times) % 2 :], (-1, 2)).mean(axis=1)
+
+
+MEASURES = {"bulk": bulk, "live": live, "sharing": sharing, "by hand": by_hand}
 
 
 def child(measure, *arguments):
@@ -182,7 +213,7 @@ def child(measure, *arguments):
 
 def bulk_figures():
     """Rates of each form, site count and type, the median of a few processes."""
-    for form in TEXTS:
+    for form in FORMS:
         for sites in SITES:
             for kind in TYPES:
                 runs = [child("bulk", form, sites, kind, READINGS) for _ in range(TIMES)]
@@ -198,8 +229,8 @@ def bulk_figures():
 
 def live_figures():
     """Times of an epoch, and the state after a day, under the default horizon and under one of ten minutes."""
-    for form in TEXTS:
-        for sites in SITES:
+    for form in LIVE_FORMS:
+        for sites in SITES if form in FORMS else SITES[:1]:
             day, short = (
                 child("live", form, sites, "integer"),
                 child("live", form, sites, "integer", "late revise by 10 min"),
@@ -213,25 +244,26 @@ def live_figures():
                 round(day["ms"][str(DAY)] / day["ms"][str(LIVE[0])], 3),
                 "times",
             )
-            for name in ("state", "held"):
-                yield case, f"{name} after a day", day[name], "bytes"
-                yield case, f"{name} after a day, horizon of 10 min", short[name], "bytes"
+            yield case, "99th percentile", round(day["p99"], 3), "ms"
+            for name, what in (("state", "state"), ("own", "state of the query alone"), ("held", "held")):
+                yield case, f"{what} after a day", day[name], "bytes"
+                yield case, f"{what} after a day, horizon of 10 min", short[name], "bytes"
             yield case, "state to that of a horizon of 10 min", round(day["state"] / short["state"], 3), "times"
 
 
 def sharing_figures():
     """Many queries against one."""
-    for form, queries, staggered, what in (
-        ("aggregate", FILTERED, False, "with their own WHERE"),
-        ("join", JOINED, False, "that begin together"),
-        ("join", JOINED, True, "that begin one tick apart"),
-    ):
-        one, many = (child("sharing", form, SITES[0], number, staggered) for number in (1, queries))
-        case = f"{queries} {form}s {what}, {SITES[0]} sites"
+    for name, kind in MANY.items():
+        one, many = (child("sharing", name, queries) for queries in (1, kind.count))
+        case = f"{kind.count} {kind.what}, {SITES[0]} sites"
         yield case, "epoch of 1", round(one["ms"], 3), "ms"
-        yield case, f"epoch of {queries}", round(many["ms"], 3), "ms"
+        yield case, f"epoch of {kind.count}", round(many["ms"], 3), "ms"
+        yield case, "99th percentile", round(many["p99"], 3), "ms"
+        if kind.by_hand:
+            yield case, "by hand, each anew", round(child("by hand", name, kind.count)["ms"], 3), "ms"
         yield case, "time ratio", round(many["ms"] / one["ms"], 3), "times"
         yield case, "state ratio", round(many["state"] / one["state"], 3), "times"
+        yield case, "state of one query more", round((many["state"] - one["state"]) / (kind.count - 1)), "bytes"
 
 
 PARTS = {"bulk": bulk_figures, "live": live_figures, "sharing": sharing_figures}

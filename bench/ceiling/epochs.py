@@ -64,6 +64,43 @@ class Aggregate:
         return [Windows((first + at) * EVERY, bounds, [(column, None) for column in columns])]
 
 
+class OwnWhere:
+    """The aggregate under many conditions `vibration > a AND temp > b`: every window of each query is computed anew."""
+
+    def __init__(self, scale, bounds):
+        self._unit, self._bounds, self._codes = 10**scale, bounds, Codes()
+        self._kept = []  # (epoch, code, temp, vibration)
+
+    def step(self, streams):
+        road = streams["road"]
+        code = self._codes.of(road["site"])
+        self._kept.append((road["tick"] // EVERY, code, road["temp"], road["vibration"]))
+        last = int(road["tick"][-1]) // EVERY
+        self._kept = [part for part in self._kept if part[0][-1] > last - REACH]
+        if last * EVERY % SLIDE:
+            return []
+        _, code, temp, value = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        tick, sites = np.array([last * EVERY]), len(self._codes)
+        return [
+            self._answer(number, tick, sites, code, value, (value > above) & (temp > warmer))
+            for number, (above, warmer) in enumerate(self._bounds, 1)
+        ]
+
+    def _answer(self, number, tick, sites, code, value, mask):
+        code, value = code[mask], value[mask]
+        count = np.bincount(code, minlength=sites)
+        total = np.bincount(code, value, sites)
+        low, high = np.full(sites, _MOST), np.full(sites, _LEAST)
+        np.minimum.at(low, code, value)
+        np.maximum.at(high, code, value)
+        some = np.flatnonzero(count)
+        mean = total[some] / (count[some] * np.float64(self._unit))
+        columns = [
+            self._codes.values[some], _values(low[some], self._unit), _values(high[some], self._unit), mean, count[some]
+        ]  # fmt: skip
+        return Windows(tick, np.array([0, len(some)]), [(column, None) for column in columns], query=number)
+
+
 class Join:
     """Q2: MIN(temp) and MAX(vibration) of the readings that have a vehicle at the same site and time."""
 

@@ -1,0 +1,88 @@
+"""The queries of `bench.epochs`: one of each form, and many at once that differ in their WHERE or begin at different ticks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FORMS = {
+    "filter": "SELECT road.time, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20",
+    "aggregate": (
+        "SELECT site, MIN(vibration) AS low, MAX(vibration) AS high, AVG(vibration) AS mean, COUNT(*) AS readings "
+        "FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY site"
+    ),
+    "join": (
+        "SELECT MIN(temp), MAX(vibration) FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN], "
+        "traffic [FROM NOW-10 TO NOW SLIDE 1 MIN] WHERE road.site = traffic.site AND road.time = traffic.time"
+    ),
+}  # fmt: skip
+"""Those with a ceiling by hand."""
+LIVE_FORMS = FORMS | {
+    "ten groups": (
+        "SELECT line, AVG(vibration) AS mean, COUNT(*) AS readings "
+        "FROM (SELECT site % 10 AS line, vibration FROM road) [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY line"
+    ),
+    "last rows": "SELECT site, temp FROM road [FROM NOW-99 TO NOW SLIDE 10 ROWS]",
+    "changes": "ISTREAM(SELECT site, temp FROM road [FROM NOW-5 TO NOW SLIDE 1 MIN] WHERE temp > 40)",
+    "median": "SELECT site, MEDIAN(vibration) AS middle FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY site",
+}
+"""Those that are measured epoch by epoch."""
+TABLE_JOIN = (
+    "SELECT road.site, tempClass.category FROM road [FROM NOW-5 TO NOW SLIDE 1 MIN], tempClass [SCAN 10 MIN] "
+    "WHERE tempClass.temp = road.temp"
+)
+
+
+def bounds_of(k):
+    """The bounds of the k-th query: its WHERE is `vibration > first AND temp > second`."""
+    return k % 60, k // 60 - 20
+
+
+def _own_aggregates(n):
+    where = "WHERE vibration > {} AND temp > {} GROUP BY"
+    return [FORMS["aggregate"].replace("GROUP BY", where.format(*bounds_of(k))) for k in range(n)]
+
+
+def _own_table_joins(n):
+    return ["{} AND road.vibration > {} AND road.temp > {}".format(TABLE_JOIN, *bounds_of(k)) for k in range(n)]
+
+
+def _own_filters(n):
+    return [
+        "SELECT site, vibration FROM road WHERE vibration > {} AND temp > {}".format(*bounds_of(k)) for k in range(n)
+    ]
+
+
+def _mixed(n):
+    """A third each of filters, aggregates and joins with a table."""
+    third = -(-n // 3)
+    kinds = (_own_filters(third), _own_aggregates(third), _own_table_joins(third))
+    return [text for texts in zip(*kinds, strict=True) for text in texts][:n]
+
+
+def _equal(form):
+    return lambda n: [FORMS[form]] * n
+
+
+@dataclass(frozen=True)
+class ManyQueries:
+    """`texts(n)` are n of the queries. Goals: milliseconds of an epoch, or the times of one query's time and state."""
+
+    what: str
+    count: int
+    texts: Callable
+    form: str = "aggregate"  # it decides which extents there are
+    staggered: bool = False  # one more begins at each tick
+    table: bool = False
+    goal_ms: float | None = None
+    by_hand: bool = False
+
+
+EQUAL, DIFFERENT = 50, 1_000
+MANY = {
+    "aggregates": ManyQueries("aggregates with their own WHERE", DIFFERENT, _own_aggregates, goal_ms=20, by_hand=True),
+    "table joins": ManyQueries("joins with a table and their own WHERE", DIFFERENT, _own_table_joins, table=True, goal_ms=20),
+    "mixed": ManyQueries("filters, aggregates and joins with a table", DIFFERENT, _mixed, table=True, goal_ms=20),
+    "equal aggregates": ManyQueries("aggregates that begin together", EQUAL, _equal("aggregate")),
+    "staggered aggregates": ManyQueries("aggregates that begin one tick apart", EQUAL, _equal("aggregate"), staggered=True),
+    "equal joins": ManyQueries("joins that begin together", EQUAL, _equal("join"), "join"),
+    "staggered joins": ManyQueries("joins that begin one tick apart", EQUAL, _equal("join"), "join", staggered=True),
+}  # fmt: skip
