@@ -66,8 +66,8 @@ def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[
     return frozenset((MoteId(site), forwarders[MoteId(sender)]) for site, sender in pairs)
 
 
-def answer(engine: Engine, feed: Feed, clock: int) -> list[int]:
-    """End a clock tick: publish the updates of all queries. Return the numbers of the queries that failed."""
+def answer(engine: Engine, feed: Feed, clock: int) -> list[QueryFailure]:
+    """End a clock tick: publish the updates of all queries. Return why queries failed."""
     updates = list(split_by_query(engine.on_clock(clock)))
     feed.publish(updates)
-    return [update.query for update in updates if isinstance(update, QueryFailure)]
+    return [update for update in updates if isinstance(update, QueryFailure)]

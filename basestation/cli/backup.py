@@ -23,7 +23,7 @@ example:
 
 
 def run(options: argparse.Namespace) -> int:
-    from basestation.station.journal import JournalError, backup
+    from basestation.station.journal_file import JournalError, backup
 
     try:
         backup(options.data, options.file)

@@ -1,15 +1,17 @@
-"""moteloom query: submit, list, show, stop and watch the queries of a running station."""
+"""moteloom query: submit, list, show, pause, resume, replace, stop and watch the queries of a running station."""
 
 import argparse
 import json
 import sys
+import urllib.parse
 from typing import Any
 
 from basestation.cli.station_arguments import add_station, client_of, print_station_error
 
-HELP = "submit, list, show, stop or watch queries of a running station"
+HELP = "submit, list, show, pause, resume, replace, stop or watch queries of a running station"
 EXAMPLE = "moteloom query submit 'SELECT site, temperature FROM lab WHERE temperature > 25'"
 WAIT_SECONDS = 20
+STATES = "deploying", "running", "paused", "draining", "finished", "stopped", "failed"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,26 +19,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 example:
   {EXAMPLE}
-  moteloom query watch 1"""
+  moteloom query watch 1
+  moteloom query submit --name warm 'SELECT site FROM lab [NOW] WHERE temperature > 25'
+  moteloom query replace warm 'SELECT site FROM lab [NOW] WHERE temperature > 20'"""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", title="verbs")
     submit = verbs.add_parser("submit", help="submit a query; prints its number")
-    group = submit.add_mutually_exclusive_group(required=True)
-    group.add_argument("query", nargs="?", metavar="QUERY", help="SNEEql text")
-    group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
-    submit.add_argument("--watch", action="store_true", help="go on as `watch` does")
-    verbs.add_parser("list", help="all queries and their states")
+    _add_text(submit)
+    list_verb = verbs.add_parser("list", help="all queries and their states")
+    list_verb.add_argument("--state", choices=STATES, metavar="STATE", help=f"only these: {', '.join(STATES)}")
     for name, help in (
         ("show", "one query"),
+        ("pause", "let a query run no more until it is resumed"),
+        ("resume", "run a paused or failed query again, for the windows from now on"),
         ("stop", "stop a query; its results stay"),
         ("watch", "print answers as they come"),
+        ("replace", "submit a query in the place of another, at one tick; prints its number"),
     ):
         verb = verbs.add_parser(name, help=help)
-        verb.add_argument("number", type=int, metavar="NUMBER")
+        verb.add_argument("which", metavar="NUMBER|NAME")
         if name == "watch":
             _add_watch(verb)
-    _add_watch(submit)
+        elif name == "replace":
+            _add_text(verb)
+        elif name == "stop":
+            verb.add_argument(
+                "--drain",
+                action="store_true",
+                help="first take the readings of windows up to now that are on their way",
+            )
     for verb in verbs.choices.values():
         add_station(verb)
+
+
+def _add_text(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("query", nargs="?", metavar="QUERY", help="SNEEql text")
+    group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
+    parser.add_argument("--name", metavar="NAME", help="a name for it; no two queries that run have the same")
+    parser.add_argument("--watch", action="store_true", help="go on as `watch` does")
+    _add_watch(parser)
 
 
 def _add_watch(parser: argparse.ArgumentParser) -> None:
@@ -63,22 +84,27 @@ def _submit(options: argparse.Namespace) -> int:
     from basestation.cli.query_arguments import query_text
 
     text, _ = query_text(options)
-    found = client_of(options).post("/v1/queries", text)
+    where = "/v1/queries" if options.verb == "submit" else f"{_path(options)}/replace"
+    found = client_of(options).post(where, text, name=options.name)
     if options.watch:
-        return _watch(argparse.Namespace(**vars(options) | {"number": found["number"]}))
+        return _watch(argparse.Namespace(**vars(options) | {"which": str(found["number"])}))
     print(json.dumps(found) if options.output == "json" else found["number"])
     return 0
+
+
+def _path(options: argparse.Namespace) -> str:
+    return f"/v1/queries/{urllib.parse.quote(options.which, safe='')}"
 
 
 def _list(options: argparse.Namespace) -> int:
     after, is_last = 0, False
     while not is_last:
-        page = client_of(options).get("/v1/queries", after=after)
+        page = client_of(options).get("/v1/queries", after=after, state=options.state)
         for query in page["queries"]:
             print(
                 json.dumps(query)
                 if options.output == "json"
-                else f"{query['number']:>4}  {query['state']:<10} {_one_line(query['text'])}"
+                else f"{query['number']:>4}  {query['state']:<10} {_named(query)}{_one_line(query['text'])}"
             )
         is_last = not page["queries"]
         after = page["next"]
@@ -86,18 +112,21 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    _print_query(client_of(options).get(f"/v1/queries/{options.number}"), options)
+    _print_query(client_of(options).get(_path(options)), options)
     return 0
 
 
-def _stop(options: argparse.Namespace) -> int:
-    _print_query(client_of(options).post(f"/v1/queries/{options.number}/stop"), options)
+def _change(options: argparse.Namespace) -> int:
+    drain = "true" if options.verb == "stop" and options.drain else None
+    _print_query(client_of(options).post(f"{_path(options)}/{options.verb}", drain=drain), options)
     return 0
 
 
 def _watch(options: argparse.Namespace) -> int:
     left = options.count
-    for updates in client_of(options).updates(options.number, options.after, WAIT_SECONDS):
+    client = client_of(options)
+    number = client.get(_path(options))["number"]
+    for updates in client.updates(number, options.after, WAIT_SECONDS):
         for update in updates:
             if update["type"] == "epoch" and options.output == "table" and not options.epochs:
                 continue
@@ -114,7 +143,9 @@ def _print_query(query: dict[str, Any], options: argparse.Namespace) -> None:
     if options.output == "json":
         print(json.dumps(query))
         return
-    print(f"query {query['number']}, {query['state']}, submitted {query['submitted']}\n  {_one_line(query['text'])}")
+    reason = f" ({query['reason']})" if query["reason"] else ""
+    print(f"query {query['number']}, {_named(query)}{query['state']}{reason}, submitted {query['submitted']}")
+    print(f"  {_one_line(query['text'])}")
     print("  " + ", ".join(f"{column['name']}:{column['type']}" for column in query["columns"]))
     if query["awaited"]:
         print(f"  motes that have not confirmed their part yet: {', '.join(map(str, query['awaited']))}")
@@ -150,8 +181,13 @@ def _coverage(coverage: dict[str, list[int] | None]) -> str:
     return ", ".join(f"{name} {of[0]} of {of[1]}" for name, of in coverage.items() if of) or "no due readings"
 
 
+def _named(query: dict[str, Any]) -> str:
+    return f"{query['name']}: " if query["name"] else ""
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_VERBS = {"submit": _submit, "list": _list, "show": _show, "stop": _stop, "watch": _watch}
+_VERBS = {"submit": _submit, "replace": _submit, "list": _list, "show": _show, "watch": _watch}
+_VERBS |= dict.fromkeys(("stop", "pause", "resume"), _change)

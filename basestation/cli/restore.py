@@ -24,7 +24,7 @@ example:
 
 
 def run(options: argparse.Namespace) -> int:
-    from basestation.station.journal import JournalError, restore
+    from basestation.station.journal_file import JournalError, restore
 
     try:
         restore(options.file, options.data)

@@ -74,7 +74,7 @@ def _speed(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     from acquisition.errors import InputError
     from basestation.cli.query_arguments import print_diagnostics, print_input_error
-    from basestation.station.journal import JournalError
+    from basestation.station.journal_file import JournalError
     from basestation.station.rest_server import PortError
     from gateway.diagnostics import DiagnosticError
     from gateway.errors import TransportError

@@ -5,13 +5,13 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.errors import MoteloomError
 
 URL = "http://127.0.0.1:8137"
-LIVE_STATES = "deploying", "running"
+ENDED_STATES = "finished", "stopped", "failed"
 SECONDS = 70
 """Longer than the longest wait that the interface allows."""
 
@@ -32,12 +32,11 @@ class StationClient:
 
     def get(self, path: str, **parameters: object) -> Any:
         """The JSON of an answer."""
-        chosen = {name: value for name, value in parameters.items() if value is not None}
-        return self._request("GET", path + (f"?{urllib.parse.urlencode(chosen)}" if chosen else ""), None)
+        return self._request("GET", path + _search(parameters), None)
 
-    def post(self, path: str, body: str = "") -> Any:
+    def post(self, path: str, body: str = "", **parameters: object) -> Any:
         """The JSON of an answer to a text."""
-        return self._request("POST", path, body.encode())
+        return self._request("POST", path + _search(parameters), body.encode())
 
     def updates(self, number: int, after: int, wait: float) -> Iterator[list[dict[str, Any]]]:
         """Pages of a query's updates; an empty page where `wait` seconds brought none. They end with the query."""
@@ -50,7 +49,7 @@ class StationClient:
                 continue
             if has_ended:  # this page was asked for after the end
                 return
-            has_ended = self.get(f"/v1/queries/{number}")["state"] not in LIVE_STATES
+            has_ended = self.get(f"/v1/queries/{number}")["state"] in ENDED_STATES
             seconds = 0.0 if has_ended else wait
 
     def _request(self, method: str, path: str, body: bytes | None) -> Any:
@@ -73,3 +72,9 @@ class StationClient:
         except (urllib.error.URLError, OSError, ValueError, http.client.HTTPException) as why:
             reason = getattr(why, "reason", why)
             raise StationError(f"no station answers at {self._url}: {reason}") from None
+
+
+def _search(parameters: Mapping[str, object]) -> str:
+    """The part of a URL for parameters that are not None."""
+    chosen = {name: value for name, value in parameters.items() if value is not None}
+    return f"?{urllib.parse.urlencode(chosen)}" if chosen else ""

@@ -11,7 +11,7 @@ def expire_queries(world: World, plans: PlanCache) -> World:
     """The world after the queries expired whose last readings have arrived or are not waited for any more."""
     over = [query for query in world.live.values() if _is_over(query, world, plans.now)]
     for query in over:
-        world = world.with_query(query.transition(QueryEvent.EXPIRE))
+        world = world.with_query(query.transition(QueryEvent.EXPIRE, query.reason))
     return dispatch(world, plans) if over else world
 
 

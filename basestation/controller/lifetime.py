@@ -108,7 +108,7 @@ def without_lifetime(plan: Plan, world: World) -> Plan:
 
 def predict_worst_days(plan: Plan, world: World, plans: PlanCache) -> float:
     """The days until the first battery is empty if a query is added. LifetimeError if motes cannot run it at all."""
-    number = max(world.queries, default=0) + 1
+    number = world.next_number()
     try:
         network = plans.plan(add_query(plan, world, plans, number=number).world)
         network.check()

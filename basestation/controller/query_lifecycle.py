@@ -1,12 +1,13 @@
 """Query lifecycle: the states of a query as a table, and the record that the station keeps of each query.
 
-    DEPLOYING ──ALL_SETTLED─▶ RUNNING ──STOP──▶ STOPPED
-        ├─────────────STOP─────────│────────────┤
-        ├────────────EXPIRE────────┴─EXPIRE─▶ FINISHED
-        └─────────────FAIL─────────┴──FAIL──▶ FAILED
+    DEPLOYING ──ALL_SETTLED──▶ RUNNING ──DRAIN──▶ DRAINING ──EXPIRE──▶ FINISHED
+        └──────────PAUSE──────────┴─────▶ PAUSED ──RESUME──▶ DEPLOYING
+        any of them ──STOP──▶ STOPPED      any of them that runs ──FAIL──▶ FAILED ──RESUME──▶ DEPLOYING
 
 A query answers from the moment it is accepted. While it is DEPLOYING, some mote has not confirmed its part or starts later; the
-coverage of the windows shows that too. A FINISHED query needs no more readings, and late readings still revise its answers.
+coverage of the windows shows that too. A DRAINING query answers no more windows, and the readings of those that it answered may still
+arrive. A FINISHED query needs no more readings, and late readings still revise its answers. A PAUSED or FAILED query does not run;
+after RESUME it answers the windows from then on, under its number.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,14 +17,25 @@ from enum import Enum
 from acquisition.schedule_builder import SamplingNeed
 from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan
+from gateway.errors import MoteloomError
 from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
 
 
+class QueryStateError(MoteloomError):
+    """A query is not in a state in which it could be changed so; `help` says what is possible."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
+
+
 class QueryState(Enum):
     DEPLOYING = "deploying"
     RUNNING = "running"
+    PAUSED = "paused"
+    DRAINING = "draining"
     FINISHED = "finished"
     STOPPED = "stopped"
     FAILED = "failed"
@@ -31,22 +43,40 @@ class QueryState(Enum):
 
 class QueryEvent(Enum):
     ALL_SETTLED = "all motes confirmed"
-    EXPIRE = "expire"  # the end of FOR (semantics 11)
+    PAUSE = "pause"
+    RESUME = "resume"
+    DRAIN = "drain"
+    EXPIRE = "expire"  # the end of FOR (semantics 11), or of draining
     STOP = "stop"
     FAIL = "fail"  # its data cannot be evaluated (semantics 14)
 
 
 TRANSITIONS = {
     (QueryState.DEPLOYING, QueryEvent.ALL_SETTLED): QueryState.RUNNING,
+    (QueryState.DEPLOYING, QueryEvent.PAUSE): QueryState.PAUSED,
+    (QueryState.DEPLOYING, QueryEvent.DRAIN): QueryState.DRAINING,
     (QueryState.DEPLOYING, QueryEvent.EXPIRE): QueryState.FINISHED,
     (QueryState.DEPLOYING, QueryEvent.STOP): QueryState.STOPPED,
     (QueryState.DEPLOYING, QueryEvent.FAIL): QueryState.FAILED,
+    (QueryState.RUNNING, QueryEvent.PAUSE): QueryState.PAUSED,
+    (QueryState.RUNNING, QueryEvent.DRAIN): QueryState.DRAINING,
     (QueryState.RUNNING, QueryEvent.EXPIRE): QueryState.FINISHED,
     (QueryState.RUNNING, QueryEvent.STOP): QueryState.STOPPED,
     (QueryState.RUNNING, QueryEvent.FAIL): QueryState.FAILED,
+    (QueryState.PAUSED, QueryEvent.RESUME): QueryState.DEPLOYING,
+    (QueryState.PAUSED, QueryEvent.STOP): QueryState.STOPPED,
+    (QueryState.DRAINING, QueryEvent.EXPIRE): QueryState.FINISHED,
+    (QueryState.DRAINING, QueryEvent.STOP): QueryState.STOPPED,
+    (QueryState.DRAINING, QueryEvent.FAIL): QueryState.FAILED,
+    (QueryState.FAILED, QueryEvent.RESUME): QueryState.DEPLOYING,
+    (QueryState.FAILED, QueryEvent.STOP): QueryState.STOPPED,
     (QueryState.FINISHED, QueryEvent.STOP): QueryState.STOPPED,
     (QueryState.FINISHED, QueryEvent.FAIL): QueryState.FAILED,
 }
+
+
+LIVE = (QueryState.DEPLOYING, QueryState.RUNNING, QueryState.DRAINING)
+"""The states in which motes may have to send readings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +114,18 @@ class QueryRecord:
     lifetime_violation: str | None = None  # why motes no longer last as long as LIFETIME asks
     last_tick: int | None = None
     submitted_at: int = 0  # tick
+    name: str | None = None  # no two queries that may still answer have the same
+    reason: str = ""  # why it is in its state, where a user or its data brought it there
 
-    def transition(self, event: QueryEvent) -> "QueryRecord":
-        """The query after an event. ValueError if the event is impossible in its state."""
+    def transition(self, event: QueryEvent, reason: str = "") -> "QueryRecord":
+        """The query after an event. QueryStateError if the event is impossible in its state."""
         if (self.state, event) not in TRANSITIONS:
-            raise ValueError(f"query {self.number} is {self.state.value}; it cannot meet `{event.value}`")
-        return replace(self, state=TRANSITIONS[self.state, event])
+            possible = " or ".join(state.value for state, met in TRANSITIONS if met is event)
+            raise QueryStateError(
+                f"query {self.number} is {self.state.value}: `{event.value}` is not possible",
+                f"`{event.value}` is for a query that is {possible}",
+            )
+        return replace(self, state=TRANSITIONS[self.state, event], reason=reason)
 
     def with_awaited(self, motes: Iterable[int]) -> "QueryRecord":
         """The query with the motes that have to confirm before it is RUNNING."""
@@ -114,8 +150,13 @@ class QueryRecord:
 
     @property
     def live(self) -> bool:
-        """Whether it is deploying or running, so that it may need readings."""
-        return self.state in (QueryState.DEPLOYING, QueryState.RUNNING)
+        """Whether it is deploying, running or draining, so that it may need readings."""
+        return self.state in LIVE
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it never runs again: its number stays, its name is free."""
+        return self.state in (QueryState.FINISHED, QueryState.STOPPED)
 
     @property
     def read_columns(self) -> dict[str, tuple[str, ...]]:

@@ -96,7 +96,7 @@ def _find_pushdowns(world: World, numbers: Collection[int]) -> dict[int, Pushdow
         return found
     for number in numbers:
         query = world.live[number]
-        if not query.needs or query.migration is not None or query.plan.options.run_for is not None:
+        if not query.needs or query.migration is not None or query.last_tick is not None:
             continue
         root = query.plan.root
         if isinstance(root, StreamNode) or any(isinstance(node, NOT_MIGRATABLE) for node in walk(root)):

@@ -44,7 +44,8 @@ class World:
     silence_limits: Mapping[int, int] = field(default_factory=dict)  # by mote, how many ticks it may be silent
     silent: frozenset[int] = frozenset()  # motes that the routing tree avoids
     folds: Mapping[int, PlacedOperator] = field(default_factory=dict)
-    queries: Mapping[int, QueryRecord] = field(default_factory=dict)
+    queries: Mapping[int, QueryRecord] = field(default_factory=dict)  # those that may answer, or be resumed
+    last_number: int = 0  # of the query that was accepted last
     live: Mapping[int, QueryRecord] = field(default_factory=dict)  # the queries that may need readings
     statistics: Statistics = GUESS
 
@@ -85,7 +86,17 @@ class World:
         live = {**self.live, query.number: query}
         if not query.live:
             del live[query.number]
-        return replace(self, queries={**self.queries, query.number: query}, live=live)
+        last = max(self.last_number, query.number)
+        return replace(self, queries={**self.queries, query.number: query}, live=live, last_number=last)
+
+    def without_query(self, number: int) -> "World":
+        """The world after a query that has ended answers nothing any more."""
+        return replace(self, queries={other: query for other, query in self.queries.items() if other != number})
+
+    def named(self, name: str) -> QueryRecord | None:
+        """The query with a name that answers new windows, now or after it is resumed; or None."""
+        found = (query for query in self.queries.values() if query.name == name and not query.has_ended)
+        return next((query for query in found if query.state is not QueryState.DRAINING), None)
 
     def with_agenda(self, agenda: Agenda | None, tick: int) -> "World":
         """The world with the agenda that was computed at a tick."""
@@ -126,4 +137,4 @@ class World:
 
     def next_number(self) -> int:
         """The number of the next query; numbers are never reused."""
-        return max(self.queries, default=0) + 1
+        return self.last_number + 1

@@ -204,6 +204,15 @@ class Engine:
         self._registry.remove(number)
         self._drop_unused_folds()
 
+    def limit(self, number: int, first: int, last: int) -> None:
+        """Let a query answer no tick before `first` and none after `last`; late readings still revise its answers."""
+        self._catch_up()
+        self._registry.limit(number, first, last)
+
+    def is_answered(self, number: int, last: int) -> bool:
+        """Return whether no answer of a query up to tick `last` may change any more."""
+        return self._registry.is_answered(number, last)
+
     def _first_tick(self, plan: Plan) -> int:
         """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own."""
         first = self._begun

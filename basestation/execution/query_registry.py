@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from basestation.execution.interfaces import QueryGroup
 from basestation.execution.output.plan_switch import PlanSwitch
 from basestation.execution.running_query import RunningQuery
-from basestation.updates.update import PunctuationUpdate, SharedUpdate, Update, WindowUpdates, split_by_query
+from basestation.updates.update import QueryFailure, SharedUpdate, Update, split_by_query
 
 
 class QueryRegistry:
@@ -51,6 +51,18 @@ class QueryRegistry:
         for variant in (number,) if switch is None else switch.variants:
             self.stop(variant)
 
+    def limit(self, number: int, first: int, last: int) -> None:
+        """Let a query answer no tick before `first` and none after `last`. Raises KeyError if there is none of that number."""
+        if number not in self:
+            raise KeyError(number)
+        self._switches.setdefault(number, PlanSwitch(number)).limit(first, last)
+
+    def is_answered(self, number: int, last: int) -> bool:
+        """Return whether no answer of a query up to tick `last` may change any more."""
+        switch = self._switches.get(number)
+        variants = (number,) if switch is None else switch.variants
+        return all(self.running[variant].output_group.settled > last for variant in variants)
+
     # --- variants ----------------------------------------------------------------------------------------------------
 
     def next_variant(self) -> int:
@@ -89,9 +101,7 @@ class QueryRegistry:
             return
         switch_of = {variant: switch for switch in self._switches.values() for variant in switch.variants}
         for update in split_by_query(updates):
-            if update.query not in switch_of:
+            if update.query not in switch_of or isinstance(update, QueryFailure):
                 yield update
-            elif isinstance(update, WindowUpdates | PunctuationUpdate):
-                yield from switch_of[update.query].select(update)
             else:
-                raise TypeError(f"expected updates of windows for a switched query, found {type(update).__name__}")
+                yield from switch_of[update.query].select(update)

@@ -1,6 +1,8 @@
 """The application: routes, who may use them, and errors in one form."""
 
 import hmac
+import secrets
+import traceback
 from collections.abc import Callable
 
 from fastapi import Depends, FastAPI, Request
@@ -15,6 +17,9 @@ from basestation.rest.station_routes import station_routes
 from basestation.rest.wire import PROBLEM, HttpProblemError
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
+from gateway.log import get_log
+
+log = get_log(__name__)
 
 THIS_MACHINE = "localhost", "127.0.0.1", "::1"
 """A page of another site reaches a local port under its own name, or names its origin."""
@@ -39,13 +44,14 @@ def make_api(control: StationControl, token: str | None, is_ending: Callable[[],
             )
 
     api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(authorised)])
-    for router in (query_routes(control), result_routes(control, is_ending), station_routes(control)):
+    for router in (query_routes(control), result_routes(control, is_ending), station_routes(control, is_ending)):
         api.include_router(router)
     api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))
     api.add_exception_handler(DiagnosticError, lambda _, refused: _respond_refused(refused))
     api.add_exception_handler(MoteloomError, lambda _, error: _respond(_failed(error)))
     api.add_exception_handler(RequestValidationError, lambda _, error: _respond(_misused(error)))
+    api.add_exception_handler(Exception, lambda request, error: _respond(_broken(request, error)))
     api.add_exception_handler(HTTPException, lambda _, error: _respond(_rejected(error)))
     return api
 
@@ -67,6 +73,17 @@ def _respond_refused(refused: Exception) -> JSONResponse:
 
 def _failed(error: Exception) -> HttpProblemError:
     return HttpProblemError(503, "not-now", str(error), getattr(error, "help", None))
+
+
+def _broken(request: Request, error: Exception) -> HttpProblemError:
+    """A fault of the program: the log has where it happened, the answer has the number under which the log has it."""
+    reference = secrets.token_hex(4)
+    trace = "".join(traceback.format_exception(error))
+    log.error("request failed", reference=reference, path=request.url.path, trace=trace)
+    return HttpProblemError(
+        500, "internal-error", f"the station could not answer this: {type(error).__name__}",
+        f"this is a fault of the program: report it with the lines of the station's log that have reference={reference}",
+    )  # fmt: skip
 
 
 def _misused(error: Exception) -> HttpProblemError:

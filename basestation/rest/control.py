@@ -18,21 +18,27 @@ class ResultPage:
 
 
 class StationControl(Protocol):
-    """Every method may be called from any thread. KeyError: there is no such query."""
+    """Every method may be called from any thread. A `query` is a number or a name. KeyError: there is no such query."""
 
-    def submit(self, text: str, key: str | None) -> JsonObject:
+    def submit(self, text: str, key: str | None, name: str | None = None) -> JsonObject:
         """Accept a query. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
 
-    def stop(self, number: int) -> JsonObject:
-        """Stop a query."""
+    def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
+        """Accept a query in the place of another, which answers no window after this tick."""
 
-    def queries(self) -> list[JsonObject]:
-        """All queries, the oldest first."""
+    def change(self, query: str, kind: str) -> JsonObject:
+        """`stop`, `pause`, `resume` or `drain` a query."""
 
-    def query(self, number: int) -> JsonObject:
+    def queries(self, after: int, limit: int, state: str | None) -> list[JsonObject]:
+        """The queries with numbers above `after`, in a state or in any, the oldest first."""
+
+    def query(self, query: str) -> JsonObject:
         """One query."""
 
-    def results(self, number: int, after: int, limit: int) -> ResultPage:
+    def query_numbers(self) -> tuple[int, int] | None:
+        """The numbers of the first and the last query, or None."""
+
+    def results(self, query: str, after: int, limit: int) -> ResultPage:
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
 
     def motes(self) -> list[JsonObject]:
@@ -41,8 +47,8 @@ class StationControl(Protocol):
     def extents(self) -> list[JsonObject]:
         """The extents that queries may read."""
 
-    def events(self, after: int, limit: int) -> list[JsonObject]:
-        """Operational events with numbers above `after`."""
+    def events(self, after: int, limit: int, query: int | None) -> tuple[list[JsonObject], int]:
+        """Operational events with numbers above `after`, all or those about a query; the number to ask for `after` next time."""
 
     def health(self) -> JsonObject:
         """Whether data makes progress; `ok` is false where it does not."""

@@ -1,18 +1,36 @@
-"""The routes of queries: submit, list, show, stop."""
+"""The routes of queries: submit, list, show, pause, resume, replace, stop."""
 
 import json
+import re
 from collections.abc import Iterable
+from enum import Enum
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
-from basestation.rest.wire import HttpProblemError
+from basestation.rest.wire import LARGEST, HttpProblemError
 
 LONGEST_TEXT = 100_000
 """Characters of a query text; the parser reads ten thousand in 0.02 s."""
-_EXAMPLE = 'send SNEEql as text/plain, or JSON such as {"text": "SELECT temp FROM road [NOW]"}'
+NAME_PATTERN = "^[A-Za-z][A-Za-z0-9_-]{0,63}$"
+_EXAMPLE = 'send SNEEql as text/plain, or JSON such as {"text": "SELECT temp FROM road [NOW]", "name": "road-temp"}'
+_NAME_RULE = "a name begins with a letter and has up to 64 letters, digits, `-` and `_`"
+Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
+Name = Annotated[str | None, Query(description=_NAME_RULE)]
+
+
+class State(Enum):
+    """The states of a query."""
+
+    DEPLOYING = "deploying"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DRAINING = "draining"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
 
 
 def query_routes(control: StationControl) -> APIRouter:
@@ -20,41 +38,64 @@ def query_routes(control: StationControl) -> APIRouter:
     router = APIRouter()
 
     @router.post("/v1/queries", status_code=201, summary="Submit a query")
-    async def submit(
-        request: Request, key: Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)] = None
-    ) -> Any:
-        text = await _text_of(request)
-        return await run_in_threadpool(control.submit, text, key)
+    async def submit(request: Request, key: Key = None, name: Name = None) -> Any:
+        text, name = await _text_of(request, name)
+        return await run_in_threadpool(control.submit, text, key, name)
 
     @router.get("/v1/queries", summary="All queries, the oldest first")
     def queries(
-        after: Annotated[int, Query(ge=0, description="the number of the last query that you have")] = 0,
+        after: Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last query that you have")] = 0,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-        state: Annotated[str | None, Query(description="deploying, running, finished, stopped or failed")] = None,
+        state: State | None = None,
     ) -> dict[str, Any]:
-        chosen = [each for each in control.queries() if each["number"] > after and state in (None, each["state"])][
-            :limit
-        ]
+        chosen = control.queries(after, limit, None if state is None else state.value)
         return {"queries": chosen, "next": chosen[-1]["number"] if chosen else after}
 
-    @router.get("/v1/queries/{number}", summary="One query")
-    def query(number: int) -> Any:
+    @router.get("/v1/queries/{query}", summary="One query, by number or name")
+    def query(query: str) -> Any:
         try:
-            return control.query(number)
+            return control.query(query)
         except KeyError:
-            raise no_such_query(number, control) from None
+            raise no_such_query(query, control) from None
 
-    @router.post("/v1/queries/{number}/stop", summary="Stop a query; its results stay")
-    def stop(number: int) -> Any:
+    def change(query: str, kind: str) -> Any:
         try:
-            return control.stop(number)
+            return control.change(query, kind)
         except KeyError:
-            raise no_such_query(number, control) from None
+            raise no_such_query(query, control) from None
+
+    @router.post("/v1/queries/{query}/stop", summary="Stop a query; its results stay")
+    def stop(
+        query: str,
+        drain: Annotated[
+            bool, Query(description="first take the readings of windows up to now that are on their way")
+        ] = False,
+    ) -> Any:
+        return change(query, "drain" if drain else "stop")
+
+    @router.post("/v1/queries/{query}/pause", summary="Let a query run no more until it is resumed")
+    def pause(query: str) -> Any:
+        return change(query, "pause")
+
+    @router.post(
+        "/v1/queries/{query}/resume", summary="Run a paused or failed query again, for the windows from now on"
+    )
+    def resume(query: str) -> Any:
+        return change(query, "resume")
+
+    @router.post("/v1/queries/{query}/replace", status_code=201, summary="Submit a query in the place of another")
+    async def replace(request: Request, query: str, key: Key = None, name: Name = None) -> Any:
+        text, name = await _text_of(request, name)
+        try:
+            return await run_in_threadpool(control.replace, query, text, key, name)
+        except KeyError:
+            raise no_such_query(query, control) from None
 
     return router
 
 
-async def _text_of(request: Request) -> str:
+async def _text_of(request: Request, name: str | None) -> tuple[str, str | None]:
+    """The text of a query and its name: the body, or its JSON keys `text` and `name`."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -64,8 +105,8 @@ async def _text_of(request: Request) -> str:
         text = body.decode("utf-8")
         if request.headers.get("content-type", "text/plain").startswith("application/json"):
             found = json.loads(text)
-            text = found["text"]
-            _check_keys(found, ("text",))
+            text, name = found["text"], found.get("name", name)
+            _check_keys(found, ("text", "name"))
         if not isinstance(text, str):
             raise TypeError
         text.encode("utf-8")  # JSON may hold halves of characters, which no file can
@@ -73,7 +114,9 @@ async def _text_of(request: Request) -> str:
         raise HttpProblemError(422, "bad-request", "the body is no query", _EXAMPLE) from None
     if len(text) > LONGEST_TEXT:
         raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")
-    return text
+    if name is not None and not (isinstance(name, str) and re.fullmatch(NAME_PATTERN, name)):
+        raise HttpProblemError(422, "bad-request", "this cannot be the name of a query", _NAME_RULE)
+    return text, name
 
 
 def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
@@ -82,8 +125,8 @@ def _check_keys(given: Iterable[str], known: Iterable[str]) -> None:
         raise HttpProblemError(422, "bad-request", f"there is no key `{unknown[0]}`", _EXAMPLE)
 
 
-def no_such_query(number: int, control: StationControl) -> HttpProblemError:
-    """The problem of a number that no query has."""
-    known = [each["number"] for each in control.queries()]
-    remedy = f"queries are {known[0]} to {known[-1]}" if known else "none has been submitted yet: POST /v1/queries"
-    return HttpProblemError(404, "no-such-query", f"there is no query {number}", remedy)
+def no_such_query(query: str, control: StationControl) -> HttpProblemError:
+    """The problem of a number or name that no query has."""
+    known = control.query_numbers()
+    remedy = f"queries are {known[0]} to {known[1]}" if known else "none has been submitted yet: POST /v1/queries"
+    return HttpProblemError(404, "no-such-query", f"there is no query {query[:80]}", remedy)

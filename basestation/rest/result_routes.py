@@ -12,14 +12,12 @@ from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import ResultPage, StationControl
 from basestation.rest.query_routes import no_such_query
-from basestation.rest.wire import LARGEST, HttpProblemError
+from basestation.rest.wire import LARGEST, LOOK_SECONDS, HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 
 After = Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last update that you have")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="at most so many updates")]
 Wait = Annotated[float, Query(ge=0, le=60, description="seconds to wait for an update where there is none yet")]
-LOOK_SECONDS = 0.2
-"""How often a waiting request looks for something new."""
 HEARTBEAT_SECONDS = 15.0
 """How often a silent event stream sends a comment, so that proxies keep it open."""
 
@@ -28,11 +26,11 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
     """The routes of the answers of queries."""
     router = APIRouter()
 
-    async def read(number: int, after: int, limit: int) -> ResultPage:
+    async def read(query: str, after: int, limit: int) -> ResultPage:
         try:
-            return await run_in_threadpool(control.results, number, after, limit)
+            return await run_in_threadpool(control.results, query, after, limit)
         except KeyError:
-            raise no_such_query(number, control) from None
+            raise no_such_query(query, control) from None
         except UpdatesExpiredError as gone:
             raise HttpProblemError(
                 410,
@@ -41,37 +39,37 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
                 f"begin with after={gone.first - 1}",
             ) from None
 
-    async def wait_for(number: int, after: int, limit: int, seconds: float) -> ResultPage:
+    async def wait_for(query: str, after: int, limit: int, seconds: float) -> ResultPage:
         end = time.monotonic() + seconds
-        page = await read(number, after, limit)
+        page = await read(query, after, limit)
         while not page.lines and time.monotonic() < end and not is_ending():
             await asyncio.sleep(LOOK_SECONDS)
-            page = await read(number, after, limit)
+            page = await read(query, after, limit)
         return page
 
     @router.get(
-        "/v1/queries/{number}/results", summary="A page of updates; with Accept: text/event-stream, all that come"
+        "/v1/queries/{query}/results", summary="A page of updates; with Accept: text/event-stream, all that come"
     )
     async def results(
-        request: Request, number: int, after: After = 0, limit: Limit = 1_000, wait: Wait = 0,
+        request: Request, query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0,
         last_event_id: Annotated[int | None, Header(ge=0)] = None,
     ) -> Response:  # fmt: skip
         if "text/event-stream" in request.headers.get("accept", ""):
             begin = after if last_event_id is None else last_event_id
-            first = await read(number, begin, limit)
-            return StreamingResponse(follow(request, number, first), media_type="text/event-stream")
-        page = await wait_for(number, after, limit, wait)
+            first = await read(query, begin, limit)
+            return StreamingResponse(follow(request, query, first), media_type="text/event-stream")
+        page = await wait_for(query, after, limit, wait)
         head = json.dumps({"query": page.query, **page.schema})[:-1]
         return Response(
             f'{head}, "updates": [{", ".join(page.lines)}], "next": {page.next}}}', media_type="application/json"
         )
 
-    @router.get("/v1/queries/{number}/results.jsonl", summary="A page of updates, one JSON object a line")
-    async def lines(number: int, after: After = 0, limit: Limit = 1_000, wait: Wait = 0) -> Response:
-        page = await wait_for(number, after, limit, wait)
+    @router.get("/v1/queries/{query}/results.jsonl", summary="A page of updates, one JSON object a line")
+    async def lines(query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0) -> Response:
+        page = await wait_for(query, after, limit, wait)
         return Response("".join(f"{line}\n" for line in page.lines), media_type="application/x-ndjson")
 
-    async def follow(request: Request, number: int, page: ResultPage) -> AsyncIterator[str]:
+    async def follow(request: Request, query: str, page: ResultPage) -> AsyncIterator[str]:
         silent_since = time.monotonic()
         while not is_ending() and not await request.is_disconnected():
             for line in page.lines:
@@ -84,7 +82,7 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
             if not page.lines:
                 await asyncio.sleep(LOOK_SECONDS)
             try:
-                page = await read(number, page.next, 1_000)
+                page = await read(str(page.query), page.next, 1_000)  # a name may change its query
             except HttpProblemError as gone:  # the reader was too slow, and the answer has begun
                 yield f"event: problem\ndata: {json.dumps(gone.as_json())}\n\n"
                 return

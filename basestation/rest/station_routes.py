@@ -1,15 +1,19 @@
 """The routes of the station itself: motes, extents, events, health."""
 
+import asyncio
+import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
-from basestation.rest.wire import LARGEST
+from basestation.rest.wire import LARGEST, LOOK_SECONDS
 
 
-def station_routes(control: StationControl) -> APIRouter:
+def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIRouter:
     """The routes that are about no single query."""
     router = APIRouter()
 
@@ -22,11 +26,18 @@ def station_routes(control: StationControl) -> APIRouter:
         return {"extents": control.extents()}
 
     @router.get("/v1/events", summary="Operational events, the oldest first")
-    def events(
-        after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+    async def events(
+        after: Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last event that you have")] = 0,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+        query: Annotated[int | None, Query(ge=0, le=LARGEST, description="only events about this query")] = None,
+        wait: Annotated[float, Query(ge=0, le=60, description="seconds to wait for an event")] = 0,
     ) -> dict[str, Any]:
-        found = control.events(after, limit)
-        return {"events": found, "next": found[-1]["number"] if found else after}
+        end = time.monotonic() + wait
+        while True:
+            found, behind = await run_in_threadpool(control.events, after, limit, query)
+            if found or time.monotonic() >= end or is_ending():
+                return {"events": found, "next": behind}
+            await asyncio.sleep(LOOK_SECONDS)
 
     @router.get("/v1/health", summary="Whether data makes progress; 503 where it does not")
     def health() -> JSONResponse:

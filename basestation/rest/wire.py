@@ -6,6 +6,8 @@ from gateway.errors import MoteloomError
 
 LARGEST = 2**53
 """No number of an update, query or event is larger, so that every JSON reader has them exactly."""
+LOOK_SECONDS = 0.2
+"""How often a waiting request looks for something new."""
 PROBLEM = "application/problem+json"
 
 

@@ -54,6 +54,10 @@ class Feed:
         """Begin the feed of a query, so that clients can read it before its first update."""
         self._retained.setdefault(schema.number, RetainedUpdates(schema))
 
+    def close(self, query: int) -> None:
+        """Forget the feed of a query that answers nothing any more."""
+        self._retained.pop(query, None)
+
     def retain_all(self) -> None:
         """Retain updates until they are drained, however many there are."""
         self._limit = sys.maxsize

@@ -11,7 +11,7 @@ from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.python_values import read_file
 from basestation.algebra.vector import Vector
 from basestation.planner.deployed_catalog import read_deployed_catalog
-from basestation.station.journal import JournalError
+from basestation.station.journal_file import JournalError
 from basestation.station.service import Station
 from gateway.errors import TransportError
 from gateway.transports import Transport

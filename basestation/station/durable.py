@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from basestation.controller.query_lifecycle import QueryRecord
+from basestation.controller.query_lifecycle import QueryStateError
 from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
-from basestation.station.journal import Command, CommandRecord, Entry, Journal, JournalError, ResultChunk, Steps
+from basestation.station.commands import apply, encode_target
+from basestation.station.journal import Command, CommandRecord, Entry, Journal, QueryRow, ResultChunk, Steps
+from basestation.station.journal_file import JournalError
+from basestation.station.query_rows import row_of
 from basestation.station.service import Station
 from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
 from gateway.errors import TransportError
@@ -55,13 +58,14 @@ DISCONNECTED: Transport = HeldTransport()
 
 @dataclass(slots=True)
 class Uncommitted:
-    """Entries, results and events that are not in the journal yet."""
+    """Entries, results, events and queries that are not in the journal yet."""
 
     entries: list[Entry] = field(default_factory=list)
     looks: list[tuple[int, bytes]] = field(default_factory=list)
     results: list[ResultChunk] = field(default_factory=list)
     events: list[tuple[int, str, str]] = field(default_factory=list)
     commands: list[CommandRecord] = field(default_factory=list)
+    queries: list[QueryRow] = field(default_factory=list)
 
     def close_looks(self) -> None:
         """Make one entry of the looks so far, since something else follows them."""
@@ -88,7 +92,7 @@ class DurableStation:
         self.last_ms = now_ms  # of the last look or command; time never goes back
         self.station, after = self._restore(make, now_ms)
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
-        self._events_seen = self.station.events.counts.total()
+        self._queries_seen = self.station.world.queries
         self.replayed = self._replay(after)
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
@@ -112,26 +116,41 @@ class DurableStation:
         self._look(now_ms, chunk)
         return self._commit() if chunk or self._has_news() else True
 
-    def submit(self, text: str, now_ms: int, key: str | None = None) -> QueryRecord:
-        """Accept a query for good. DiagnosticError says why it cannot be.
+    def submit(self, text: str, now_ms: int, key: str | None = None, name: str | None = None) -> int:
+        """Accept a query for good; returns its number. DiagnosticError, QueryStateError say why it cannot be.
 
-        A command with a `key` that was used before is not carried out again: the query of the first one is returned.
+        A command with a `key` that was used before is not carried out again: the number of the first one is returned.
         """
+        return self._carry_out_once(Command("submit", now_ms, encode_target(text, None, name)), key)
+
+    def replace(self, number: int, text: str, now_ms: int, key: str | None = None, name: str | None = None) -> int:
+        """Start a query in the place of another at one tick; returns the new number. `key` is as for `submit`."""
+        return self._carry_out_once(Command("replace", now_ms, encode_target(text, number, name)), key)
+
+    def change(self, kind: str, number: int, now_ms: int) -> None:
+        """Stop, pause, resume or drain a query for good.
+
+        A stop or drain of a query that has ended does nothing. KeyError: there is no such query; QueryStateError: its state
+        does not allow that; DiagnosticError: it cannot run any more.
+        """
+        record = self.station.world.queries.get(number)
+        if record is None and self.journal.query(number) is None:
+            raise KeyError(number)
+        if record is None or record.has_ended:
+            if kind in ("stop", "drain"):
+                return
+            raise QueryStateError(f"query {number} has ended", "submit its text again")
+        self._commit_or_refuse()
+        self._carry_out(Command(kind, now_ms, str(number)), None)
+
+    def _carry_out_once(self, command: Command, key: str | None) -> int:
         self._commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
         if key is not None and (before := self.journal.command_of(key)) is not None:
-            _, argument, number = before
-            if argument != text or number is None:
-                raise KeyReusedError("this key was used for another text", "choose a new Idempotency-Key")
-            return self.station.world.queries[number]
-        return self._carry_out(Command("submit", now_ms, text), key)
-
-    def stop(self, number: int, now_ms: int) -> QueryRecord:
-        """Stop a query for good; one that has ended stays as it is. KeyError if there is none of that number."""
-        record = self.station.world.queries[number]
-        if number not in self.station.world.live:
-            return record
-        self._commit_or_refuse()
-        return self._carry_out(Command("stop", now_ms, str(number)), None)
+            kind, argument, number = before
+            if (kind, argument) != (command.kind, command.argument) or number is None:
+                raise KeyReusedError("this key was used for another command", "choose a new Idempotency-Key")
+            return number
+        return self._carry_out(command, key)
 
     def snapshot(self, now_ms: int) -> int:
         """Keep the whole state before anything else happens; how many bytes it has, 0 where nothing can be committed."""
@@ -200,14 +219,13 @@ class DurableStation:
         if not self._commit():
             raise JournalError(f"nothing can be kept now: {self.failure}", "free space on the disk, then submit again")
 
-    def _carry_out(self, command: Command, key: str | None) -> QueryRecord:
+    def _carry_out(self, command: Command, key: str | None) -> int:
         command.encode()  # raises here, before anything has changed, where the text is not Unicode
         self._pending.close_looks()
         self._pending.entries.append(command)
         number = None
         try:
-            record = self._apply(command)
-            number = record.number
+            number = apply(command, self.station).number
         finally:  # a refused text has ended clock ticks too, so it is an entry like any other
             self._pending.commands.append(CommandRecord(command, None if number is None else key, number))
             self._collect()
@@ -217,30 +235,34 @@ class DurableStation:
                 f"query {number} changed but cannot be kept now: {self.failure}",
                 "free space on the disk: the change is kept then; repeat it only with the same Idempotency-Key",
             )
-        return record
-
-    def _apply(self, entry: Command) -> QueryRecord:
-        if entry.kind == "submit":
-            return self.station.submit(entry.argument, entry.now_ms)
-        return self.station.stop(int(entry.argument), entry.now_ms)
+        return number
 
     def _look(self, now_ms: int, chunk: bytes) -> None:
         self._held.arrived, self.last_ms = chunk, now_ms
-        self.station.step(now_ms)
+        self._step(now_ms)
         self._pending.looks.append((now_ms, chunk))
         self._collect()
 
+    def _step(self, now_ms: int) -> None:
+        self.station.step(now_ms)
+        tick_ms = self.station.world.catalog.tick_ms
+        self._pending.queries += [row_of(query, tick_ms) for query in self.station.retire()]
+
     def _has_news(self) -> bool:
-        return bool(self._held.outgoing or self._pending.results or self._pending.events)
+        pending = self._pending
+        return bool(self._held.outgoing or pending.results or pending.events or pending.queries)
 
     def _collect(self) -> None:
-        """Take new results out of the feed, and new events out of the log of promises."""
-        log = self.station.events
-        fresh = log.counts.total() - self._events_seen
-        self._events_seen += fresh
-        for event in list(log.latest)[-fresh:] if fresh else ():
+        """Take new results out of the feed, new events out of their log, and the queries that have changed."""
+        latest = self.station.events.latest
+        while latest:
+            event = latest.popleft()
             self.note(event.at_ms, event.what, why=event.why or None, query=event.query)
         feed, tick_ms = self.station.feed, self.station.world.catalog.tick_ms
+        if (queries := self.station.world.queries) is not self._queries_seen:
+            changed = (each for number, each in queries.items() if self._queries_seen.get(number) is not each)
+            self._pending.queries += [row_of(each, tick_ms) for each in changed]
+            self._queries_seen = queries
         for query, numbered in feed.drain():
             schema = feed.schema(query)
             for each in numbered:
@@ -254,9 +276,9 @@ class DurableStation:
         pending = self._pending
         if closing or self._has_news() or any(chunk for _, chunk in pending.looks):
             pending.close_looks()
-        if pending.entries or pending.results or pending.events:
+        if pending.entries or pending.results or pending.events or pending.queries:
             try:
-                self.journal.commit(pending.entries, pending.results, pending.events, pending.commands)
+                self.journal.commit(pending.entries, pending.results, pending.events, pending.commands, pending.queries)
             except sqlite3.Error as why:
                 self.failure = str(why)
                 return False
@@ -308,10 +330,10 @@ class DurableStation:
         if isinstance(entry, Steps):
             for now_ms, chunk in entry.looks:
                 self._held.arrived, self.last_ms = chunk, now_ms
-                self.station.step(now_ms)
+                self._step(now_ms)
                 yield
             return
         self.last_ms = entry.now_ms
         with suppress(Exception):  # it was refused then, or failed in the same way, and its user knows
-            self._apply(entry)
+            apply(entry, self.station)
         yield

@@ -1,53 +1,21 @@
-"""Journal: the durable file of a station, `station.db`, and the lock of its data directory.
+"""Journal: what a station keeps in its file (`basestation.station.journal_file`).
 
 It holds what came in (frames and commands with their times), what was answered, and snapshots of the whole station. A
 station is a function of what came in, so the newest snapshot and the entries behind it are the station (docs/decisions/0150).
-SQLite in WAL mode with synchronous=FULL: a commit that returned survives a power cut. One thread writes; any may read
-results, their bounds and events, and sees what is committed.
+One thread writes; any may read results, their bounds, queries and events, and sees what is committed.
 """
 
-import fcntl
-import os
 import sqlite3
 import struct
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from gateway.errors import MoteloomError
+from basestation.station.journal_file import NAME, JournalError, lock, open_database, unlock
 
-APPLICATION = 0x4D4F5445  # "MOTE"
-VERSION = 1
-NAME = "station.db"
-LOCK = "lock"
 _STEP = struct.Struct(">qI")
-_SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL) STRICT;
-CREATE TABLE results (
-  query INTEGER NOT NULL, first INTEGER NOT NULL, behind INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (query, first)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE snapshots (entry INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
-CREATE TABLE commands (
-  number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, argument TEXT NOT NULL,
-  idempotency_key TEXT UNIQUE, query INTEGER
-) STRICT;
-CREATE TABLE events (
-  number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL
-) STRICT;
-"""
-
-
-class JournalError(MoteloomError):
-    """The data directory cannot be used; `help` says what to do."""
-
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.help = help
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +40,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a user at a time in ms: `submit` with its text, `stop` with a number."""
+    """A command of a user at a time in ms: `submit` with its text, `stop` with a number (`basestation.station.commands`)."""
 
     kind: str
     now_ms: int
@@ -99,6 +67,16 @@ class CommandRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryRow:
+    """A query as clients see it: `body` is a JSON object."""
+
+    number: int
+    name: str | None
+    state: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResultChunk:
     """JSON lines of one query's feed, numbered from `first` to before `behind`."""
 
@@ -114,11 +92,11 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         """Open the data directory, or make it. JournalError where it cannot be used."""
         self.path = folder / NAME
-        self._lock = _lock(folder)
+        self._lock = lock(folder)
         try:
-            self._db = _open(self.path)
+            self._db = open_database(self.path)
         except BaseException:
-            _unlock(self._lock)
+            unlock(self._lock)
             raise
         self._reading = threading.Lock()
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
@@ -129,10 +107,11 @@ class Journal:
         with self._reading:
             self._reader.close()
         self._db.close()
-        _unlock(self._lock)
+        unlock(self._lock)
 
     def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
-               events: Iterable[tuple[int, str, str]] = (), commands: Iterable[CommandRecord] = ()) -> None:  # fmt: skip
+               events: Iterable[tuple[int, str, str]] = (), commands: Iterable[CommandRecord] = (),
+               queries: Iterable[QueryRow] = ()) -> None:  # fmt: skip
         """Keep all of it for good or, with sqlite3.Error, nothing. An event is (time in ms, kind, JSON)."""
         number = self.last
         with self._db:
@@ -147,6 +126,10 @@ class Journal:
             self._db.executemany(
                 "INSERT INTO commands (at_ms, kind, argument, idempotency_key, query) VALUES (?, ?, ?, ?, ?)",
                 ((c.command.now_ms, c.command.kind, c.command.argument, c.key, c.query) for c in commands),
+            )
+            self._db.executemany(
+                "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?)",
+                ((query.number, query.name, query.state, query.body) for query in queries),
             )
         self.last = number
 
@@ -239,11 +222,46 @@ class Journal:
             found: tuple[str, str, int | None] | None = self._reader.execute(statement, (key,)).fetchone()
         return found
 
-    def events(self, after: int, limit: int) -> list[tuple[int, int, str, str]]:
-        """(number, time in ms, kind, JSON) of the events above a number."""
-        statement = "SELECT number, at_ms, kind, body FROM events WHERE number > ? ORDER BY number LIMIT ?"
+    def events(self, after: int, limit: int, query: int | None = None) -> list[tuple[int, int, str, str]]:
+        """(number, time in ms, kind, JSON) of the events above a number, all or those about a query."""
+        statement = (
+            "SELECT number, at_ms, kind, body FROM events WHERE number > ?1"
+            " AND (?3 IS NULL OR json_extract(body, '$.query') = ?3) ORDER BY number LIMIT ?2"
+        )
         with self._reading:
-            return self._reader.execute(statement, (after, limit)).fetchall()
+            return self._reader.execute(statement, (after, limit, query)).fetchall()
+
+    def last_event(self) -> int:
+        """The number of the newest event, 0 where there was none."""
+        with self._reading:
+            return int(self._reader.execute("SELECT max(number) FROM events").fetchone()[0] or 0)
+
+    def queries(self, after: int, limit: int, state: str | None = None) -> list[str]:
+        """The JSON of the queries with numbers above `after`, in a state or in any, the oldest first."""
+        chosen, found = ("state = ?1 AND", state) if state is not None else ("?1 IS NULL AND", None)
+        statement = f"SELECT body FROM queries WHERE {chosen} number > ?2 ORDER BY number LIMIT ?3"
+        with self._reading:
+            return [str(body) for (body,) in self._reader.execute(statement, (found, after, limit))]
+
+    def query(self, number: int) -> str | None:
+        """The JSON of a query, or None."""
+        with self._reading:
+            found = self._reader.execute("SELECT body FROM queries WHERE number = ?", (number,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def query_named(self, name: str) -> int | None:
+        """The number of the newest query with a name, or None."""
+        with self._reading:
+            found = self._reader.execute("SELECT max(number) FROM queries WHERE name = ?", (name,)).fetchone()
+        return None if found[0] is None else int(found[0])
+
+    def query_numbers(self) -> tuple[int, int] | None:
+        """The numbers of the oldest and the newest query, or None."""
+        with self._reading:
+            first, last = self._reader.execute(
+                "SELECT (SELECT min(number) FROM queries), max(number) FROM queries"
+            ).fetchone()
+        return None if first is None else (first, last)
 
     def fact(self, name: str) -> str | None:
         """A fact about the station under its name."""
@@ -257,145 +275,3 @@ class Journal:
 
     def _number(self, statement: str) -> int:
         return int(self._db.execute(statement).fetchone()[0] or 0)
-
-
-def check(path: Path) -> None:
-    """JournalError where a file is not a whole database of a station that this program reads."""
-    if not path.is_file():
-        raise JournalError(f"there is no file {path}", "name a file that `moteloom backup` wrote")
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        _check(database, path)
-    finally:
-        database.close()
-
-
-def backup(folder: Path, path: Path) -> None:
-    """Copy a station's file as it is now, also while the station goes on; the copy takes the place of `path` when it is whole."""
-    if path.absolute().parent.resolve() == folder.resolve():
-        raise JournalError(f"{path} is in the data directory itself", "name a file in another folder")
-    check(folder / NAME)
-    _copy(folder / NAME, staged := path.with_name(path.name + ".part"))
-    try:
-        os.replace(staged, path)
-    except OSError as why:
-        staged.unlink()
-        raise JournalError(f"{path} cannot be replaced: {why.strerror}", "name a file") from why
-    _sync(path.absolute().parent)
-
-
-def restore(source: Path, folder: Path) -> None:
-    """Put a backup in the place of a station's file, after checking it; the file of before is kept beside it."""
-    check(source)
-    if source.absolute().parent.resolve() == folder.resolve() and source.name == NAME:
-        raise JournalError(f"{source} is the station's own file", "name a file that `moteloom backup` wrote")
-    lock = _lock(folder)
-    try:
-        target, staged, before = folder / NAME, folder / (NAME + ".part"), folder / (NAME + ".before-restore")
-        _copy(source, staged)
-        for suffix in ("-shm", "-wal", ""):  # commits after the last checkpoint are in the -wal, so it moves along
-            (found, kept) = (folder / f"{each.name}{suffix}" for each in (target, before))
-            if found.exists():
-                os.replace(found, kept)
-            else:
-                kept.unlink(missing_ok=True)
-        os.replace(staged, target)
-        _sync(folder)
-    finally:
-        _unlock(lock)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a whole database, with what its -wal holds, into one new file. JournalError where that is not possible."""
-    origin = copy = None
-    try:
-        target.unlink(missing_ok=True)
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        origin = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)
-        copy = sqlite3.connect(target)
-        origin.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")
-        copy.close()
-        _sync(target)
-    except (OSError, sqlite3.Error) as why:
-        with suppress(OSError):
-            target.unlink(missing_ok=True)
-        raise JournalError(f"{source} cannot be copied to {target}: {why}", "choose a folder with room") from why
-    finally:
-        for each in (origin, copy):
-            if each is not None:
-                each.close()
-
-
-def _lock(folder: Path) -> IO[str]:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = open(folder / LOCK, "w", encoding="utf-8")  # held as long as the station runs
-    except OSError as why:
-        raise JournalError(
-            f"the data directory {folder} cannot be used: {why.strerror}", "choose another with --data"
-        ) from why
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise JournalError(
-            f"another station uses the data directory {folder}", "stop that one, or choose another with --data"
-        ) from None
-    return file
-
-
-def _unlock(file: IO[str]) -> None:
-    """Give the lock back at once: a copy of this process that has not closed its files yet would keep it otherwise."""
-    fcntl.flock(file, fcntl.LOCK_UN)
-    file.close()
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    is_new = not path.exists() or path.stat().st_size == 0
-    if is_new:  # its -wal gets the same mode: the results are the owner's
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-    database = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False)
-    try:
-        if not is_new:
-            _check(database, path)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        if is_new:
-            database.executescript(
-                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
-            )
-    except sqlite3.DatabaseError as why:
-        database.close()
-        raise JournalError(f"{path} cannot be used: {why}", "restore a backup: moteloom restore FILE") from why
-    except JournalError:
-        database.close()
-        raise
-    return database
-
-
-def _check(database: sqlite3.Connection, path: Path) -> None:
-    try:
-        application = database.execute("PRAGMA application_id").fetchone()[0]
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if application != APPLICATION and database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
-            raise JournalError(f"{path} is empty", "remove it; a station that starts makes a new one")
-        if application != APPLICATION:
-            raise JournalError(f"{path} is not the file of a station", "choose another directory with --data")
-        if version > VERSION:
-            raise JournalError(
-                f"{path} has format {version}, this program reads {VERSION}", "run the newer program that wrote it"
-            )
-        found = database.execute("PRAGMA quick_check").fetchone()[0]
-    except sqlite3.DatabaseError as why:
-        raise JournalError(f"{path} is damaged: {why}", "restore a backup: moteloom restore FILE") from why
-    if found != "ok":
-        raise JournalError(f"{path} is damaged: {found}", "restore a backup: moteloom restore FILE")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,18 +1,20 @@
-"""LiveControl: a running station behind the REST interface. Commands go through the runner, results come from the journal."""
+"""LiveControl: a running station behind the REST interface. Commands go through the runner, reads come from the journal."""
 
 import json
+from collections.abc import Callable
+from typing import TypeVar
 
 from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
-from basestation.controller.query_lifecycle import QueryRecord
+from basestation.controller.query_lifecycle import QueryStateError
 from basestation.rest.control import JsonObject, ResultPage
 from basestation.rest.wire import HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
-from basestation.results.schema import schema_of
-from basestation.results.wire import columns_as_json, schema_as_json
 from basestation.station.durable import KeyReusedError
 from basestation.station.runner import Runner
 from basestation.station.service import Station
+
+Found = TypeVar("Found")
 
 STALLED_SECONDS = 10.0
 """Of the machine. A station that has not looked for so long makes no progress."""
@@ -29,23 +31,53 @@ class LiveControl:
     def _station(self) -> Station:
         return self._runner.durable.station
 
-    def submit(self, text: str, key: str | None) -> JsonObject:
+    def submit(self, text: str, key: str | None, name: str | None = None) -> JsonObject:
+        durable = self._runner.durable
+        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name))))
+
+    def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
+        number, durable = self.number_of(query), self._runner.durable
+        return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name))))
+
+    def change(self, query: str, kind: str) -> JsonObject:
+        number, durable = self.number_of(query), self._runner.durable
+        self._call(lambda now_ms: durable.change(kind, number, now_ms))
+        return self.query(str(number))
+
+    def _call(self, action: Callable[[int], Found]) -> Found:
         try:
-            return self._runner.call(lambda now_ms: self._as_json(self._runner.durable.submit(text, now_ms, key)))
+            return self._runner.call(action)
         except KeyReusedError as error:
             raise HttpProblemError(422, "key-reused", str(error), error.help) from None
+        except QueryStateError as error:
+            raise HttpProblemError(409, "not-in-this-state", str(error), error.help) from None
 
-    def stop(self, number: int) -> JsonObject:
-        return self._runner.call(lambda now_ms: self._as_json(self._runner.durable.stop(number, now_ms)))
+    def number_of(self, query: str) -> int:
+        """The number of a query by its number or name: the one that may still answer, else the newest that had the name."""
+        if query.isdecimal():
+            return int(query[:18])
+        if (live := self._station.world.named(query)) is not None:
+            return live.number
+        if (number := self._journal.query_named(query)) is None:
+            raise KeyError(query)
+        return number
 
-    def queries(self) -> list[JsonObject]:
-        return [self._as_json(record) for _, record in sorted(self._station.world.queries.items())]
+    def queries(self, after: int, limit: int, state: str | None) -> list[JsonObject]:
+        return [json.loads(body) for body in self._journal.queries(after, limit, state)]
 
-    def query(self, number: int) -> JsonObject:
-        return self._as_json(self._station.world.queries[number])
+    def query(self, query: str) -> JsonObject:
+        body = self._journal.query(self.number_of(query))
+        if body is None:
+            raise KeyError(query)
+        found: JsonObject = json.loads(body)
+        return found
 
-    def results(self, number: int, after: int, limit: int) -> ResultPage:
-        record = self._station.world.queries[number]
+    def query_numbers(self) -> tuple[int, int] | None:
+        return self._journal.query_numbers()
+
+    def results(self, query: str, after: int, limit: int) -> ResultPage:
+        described = self.query(query)
+        number = int(described["number"])
         first, behind = self._journal.bounds(number)
         if after + 1 < first:
             raise UpdatesExpiredError(first)
@@ -56,10 +88,8 @@ class LiveControl:
         for chunk in chunks:
             lines += chunk.lines.splitlines()[max(0, after + 1 - chunk.first) :]
         lines = lines[:limit]
-        schema = schema_as_json(schema_of(number, record.plan))
-        return ResultPage(
-            number, {"kind": schema["kind"], "columns": schema["columns"]}, tuple(lines), after + len(lines)
-        )
+        schema = {"kind": described["kind"], "columns": described["columns"]}
+        return ResultPage(number, schema, tuple(lines), after + len(lines))
 
     def motes(self) -> list[JsonObject]:
         return self._runner.call(lambda now_ms: self._describe_motes())
@@ -82,11 +112,14 @@ class LiveControl:
     def extents(self) -> list[JsonObject]:
         return [_extent_as_json(extent) for extent in self._station.world.catalog]
 
-    def events(self, after: int, limit: int) -> list[JsonObject]:
-        return [
+    def events(self, after: int, limit: int, query: int | None) -> tuple[list[JsonObject], int]:
+        last = self._journal.last_event()
+        found: list[JsonObject] = [
             {"number": number, "time": rfc3339_of(at_ms, 1), "event": kind, **json.loads(body)}
-            for number, at_ms, kind, body in self._journal.events(after, limit)
+            for number, at_ms, kind, body in self._journal.events(after, limit, query)
         ]
+        read = int(found[-1]["number"]) if found else after
+        return found, read if len(found) == limit else max(read, last)
 
     def health(self) -> JsonObject:
         behind = self._runner.clock.seconds_since(self._runner.looked_ms)
@@ -105,19 +138,6 @@ class LiveControl:
             "queries": len(station.world.live),
             "motes": len(station.reconcilers.by_mote),
             "silent": sorted(station.failure_detector.motes),
-        }
-
-    def _as_json(self, record: QueryRecord) -> JsonObject:
-        tick_ms = self._station.world.catalog.tick_ms
-        return {
-            "number": record.number,
-            "text": record.text,
-            "state": record.state.name.lower(),
-            "kind": record.plan.kind,
-            "columns": columns_as_json(record.plan.root.columns),
-            "submitted": rfc3339_of(record.submitted_at, tick_ms),
-            "awaited": sorted(record.awaited),
-            "lifetime_violation": record.lifetime_violation,
         }
 
 

@@ -1,4 +1,4 @@
-"""Operational events: promises that the network cannot keep any more though no query changed, and those it keeps again.
+"""Operational events: new states of queries, promises that the network cannot keep any more, and those it keeps again.
 
 They are found by comparison of two worlds, so code that changes the world need not know which promises it affects.
 """
@@ -16,7 +16,7 @@ BROKEN, KEPT = "a lifetime is no longer kept", "a lifetime is kept again"
 
 @dataclass(frozen=True, slots=True)
 class OperationalEvent:
-    """`why` has the figures if something is impossible now; `query` is the query whose promise it concerns."""
+    """`why` has the figures if something is impossible now; `query` is the number of the query that it concerns."""
 
     at_ms: int
     what: str
@@ -32,7 +32,12 @@ class OperationalEventLog:
         self.counts: Counter[str] = Counter()
 
     def compare(self, before: World, after: World, now_ms: int) -> None:
-        """Record the promises that are broken or kept again in the world after."""
+        """Record new states of queries, and the promises that are broken or kept again, in the world after."""
+        if after.queries is not before.queries:
+            for number, query in after.queries.items():
+                known = before.queries.get(number)
+                if known is None or known.state is not query.state:
+                    self._add(OperationalEvent(now_ms, f"query {query.state.value}", query.reason, number))
         self._note(now_ms, before.awake_reason, after.awake_reason, AWAKE, ASLEEP)
         for number, query in after.live.items():
             old = before.live[number].lifetime_violation if number in before.live else None
@@ -44,6 +49,8 @@ class OperationalEventLog:
         """`old` and `new` are the reasons why a promise is broken; None while it is kept."""
         if (old is None) == (new is None):
             return
-        event = OperationalEvent(at_ms, better if new is None else worse, new or "", query)
+        self._add(OperationalEvent(at_ms, better if new is None else worse, new or "", query))
+
+    def _add(self, event: OperationalEvent) -> None:
         self.latest.append(event)
         self.counts[event.what] += 1

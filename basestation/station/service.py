@@ -22,7 +22,7 @@ from basestation.controller.expiry import expire_queries
 from basestation.controller.lifetime import recheck_lifetimes
 from basestation.controller.migration import MigrationEvent, MigrationListener, advance_migrations, start_migrations
 from basestation.controller.network_plan import PlanCache
-from basestation.controller.query_lifecycle import QueryEvent, QueryRecord
+from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
 from basestation.planner.pushdown_policy import PushdownPolicy
@@ -90,15 +90,51 @@ class Station:
         self._answer(now_ms)
         self.engine.load(extent, self._tick, columns)
 
-    def submit(self, text: str, now_ms: int) -> QueryRecord:
+    def submit(self, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
         """Accept a query and send motes their part of it. DiagnosticError if it cannot run."""
         self._answer(now_ms)
-        return self._apply(downlink.deploy(text, self.world, self.engine), now_ms)
+        return self._apply(downlink.deploy(text, self.world, self.engine, name), now_ms)
+
+    def replace(self, number: int, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
+        """Start a query that answers the windows from now on in the place of another. Returns the new one."""
+        self._answer(now_ms)
+        return self._apply(downlink.supersede(number, text, self.world, self.engine, name), now_ms)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
         """Stop a query. KeyError if there is none of that number."""
         self._answer(now_ms)
         return self._apply(downlink.withdraw(number, self.world, self.engine), now_ms)
+
+    def pause(self, number: int, now_ms: int) -> QueryRecord:
+        """Let a query run no more until it is resumed. KeyError, QueryStateError."""
+        self._answer(now_ms)
+        return self._apply(downlink.pause(number, self.world, self.engine), now_ms)
+
+    def resume(self, number: int, now_ms: int) -> QueryRecord:
+        """Run a paused or failed query again. KeyError, QueryStateError, DiagnosticError."""
+        self._answer(now_ms)
+        return self._apply(downlink.resume(number, self.world, self.engine), now_ms)
+
+    def drain(self, number: int, now_ms: int) -> QueryRecord:
+        """Let a query answer the windows up to now, and no more. KeyError, QueryStateError."""
+        self._answer(now_ms)
+        return self._apply(downlink.drain(number, self.world, self.engine), now_ms)
+
+    def retire(self) -> tuple[QueryRecord, ...]:
+        """Forget the queries that have ended and whose answers cannot change any more; return them."""
+        if len(self.world.queries) == len(self.world.live):
+            return ()
+        over = tuple(query for query in self.world.queries.values() if query.has_ended and self._is_answered(query))
+        for query in over:
+            if query.state is QueryState.FINISHED:
+                self.engine.remove(query.number)
+            self.feed.close(query.number)
+            self.world = self.world.without_query(query.number)
+        return over
+
+    def _is_answered(self, query: QueryRecord) -> bool:
+        last = query.last_tick
+        return query.state is QueryState.STOPPED or (last is not None and self.engine.is_answered(query.number, last))
 
     def account(self) -> dict[str, dict[int, dict[str, int]]]:
         """By extent and mote, the account of each due reading (`basestation.station.ledger`)."""
@@ -120,8 +156,10 @@ class Station:
         now = tick_of_ms(now_ms, self.world.catalog.tick_ms)
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
-                for number in uplink.answer(self.engine, self.feed, ended):
-                    self._apply(downlink.end_query(number, QueryEvent.FAIL, self.world, self.engine), now_ms)
+                for failure in uplink.answer(self.engine, self.feed, ended):
+                    reason = f"{failure.code}: {failure.message}"
+                    change = downlink.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason)
+                    self._apply(change, now_ms)
         self._tick = max(self._tick, now)
 
     def _ingest(self, now_ms: int) -> World:

@@ -38,11 +38,11 @@ class RunningStation:
         self._thread.join(timeout=30)
         self.network.end()
 
-    def ask(self, method, path, headers=HEADERS, **more):
+    def ask(self, method, path, headers=HEADERS, raises=True, **more):
         """One request to the application itself, without a socket."""
 
         async def request():
-            transport = httpx.ASGITransport(self.api)
+            transport = httpx.ASGITransport(self.api, raise_app_exceptions=raises)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
                 return await client.request(method, path, headers=headers, **more)
 

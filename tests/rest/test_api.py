@@ -80,7 +80,7 @@ def test_slow_event_stream_ends_with_the_problem(station):
     station.submit(QUERIES[0])
     station.wait_for(1, 6)
     control = station.control
-    pages = iter([control.results(1, 0, 2)])
+    pages = iter([control.results("1", 0, 2)])
 
     class Slow:
         """Its second page is not kept any more."""
@@ -158,7 +158,11 @@ def test_station_describes_motes_extents_events_and_health(station):
     assert motes[0]["readings"]["field"]["received"] >= 1
     [extent] = station.get("/v1/extents").json()["extents"]
     assert (extent["name"], extent["kind"], extent["every_ticks"]) == ("field", "sensed", 10)
-    assert station.get("/v1/events").json() == {"events": [], "next": 0}
+    first = station.get("/v1/events", params={"limit": 1}).json()
+    assert [each["event"] for each in first["events"]] == ["query deploying"] and first["next"] == 1
+    more = station.get("/v1/events", params={"after": 1, "query": 1, "wait": 60}).json()["events"]
+    assert [(each["event"], each["query"]) for each in more] == [("query running", 1)]
+    assert station.get("/v1/events", params={"query": 9}).json() == {"events": [], "next": 2}
     health = station.get("/v1/health")
     assert health.status_code == 200 and health.json()["ok"]
 
@@ -170,7 +174,9 @@ def test_station_describes_motes_extents_events_and_health(station):
         ("GET", "/v1/queries/9/results", 404, "no-such-query"),
         ("GET", "/v1/queries/9/results.jsonl", 404, "no-such-query"),
         ("POST", "/v1/queries/9/stop", 404, "no-such-query"),
-        ("GET", "/v1/queries/one/results", 422, "bad-request"),
+        ("GET", "/v1/queries/one/results", 404, "no-such-query"),
+        ("POST", "/v1/queries/none/resume", 404, "no-such-query"),
+        ("GET", "/v1/queries?state=lost", 422, "bad-request"),
         ("GET", "/v1/queries/1/results?after=-1", 422, "bad-request"),
         ("GET", "/v1/queries/1/results?limit=0", 422, "bad-request"),
         ("GET", "/v1/events?after=99999999999999999999", 422, "bad-request"),
@@ -249,3 +255,51 @@ def test_get_changes_nothing(station):
         if method == "GET":
             assert isinstance(station.get(path), httpx.Response)
     assert [each["text"] for each in station.get("/v1/queries").json()["queries"]] == [before]
+
+
+def test_named_query_is_paused_resumed_replaced_and_drained(station):
+    window = QUERIES[2]
+    made = station.ask("POST", "/v1/queries", json={"text": window, "name": "mean-temp"}).json()
+    assert (made["number"], made["name"]) == (1, "mean-temp")
+    taken = station.ask("POST", "/v1/queries?name=mean-temp", content=window)
+    assert (taken.status_code, taken.json()["code"]) == (409, "not-in-this-state")
+    assert station.ask("POST", "/v1/queries/mean-temp/pause").json()["state"] == "paused"
+    again = station.ask("POST", "/v1/queries/mean-temp/pause")
+    assert (again.status_code, again.json()["detail"]) == (409, "`pause` is for a query that is deploying or running")
+    assert station.ask("POST", "/v1/queries/1/resume").json()["state"] == "deploying"
+    new = station.ask("POST", "/v1/queries/mean-temp/replace", content=window).json()
+    assert (new["number"], new["name"]) == (2, "mean-temp")
+    assert station.get("/v1/queries/mean-temp").json()["number"] == 2
+    old = station.get("/v1/queries/1").json()
+    assert old["state"] in ("draining", "finished") and old["reason"] == "replaced by query 2"
+    assert station.ask("POST", "/v1/queries/2/stop?drain=true").json()["state"] in ("draining", "finished")
+
+
+def test_same_key_replaces_once(station):
+    station.submit(QUERIES[0])
+    key = HEADERS | {"idempotency-key": "k"}
+    made = [station.ask("POST", "/v1/queries/1/replace", content=QUERIES[1], headers=key).json() for _ in range(2)]
+    assert [each["number"] for each in made] == [2, 2]
+    other = station.submit(QUERIES[1], **{"idempotency-key": "k"})
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+
+
+@pytest.mark.parametrize("name", ["", "7", "a b", "a/b", "x" * 65, "é", 7, ["a"], "a\n"])
+def test_names_follow_one_pattern(station, name):
+    refused = station.ask("POST", "/v1/queries", json={"text": QUERIES[0], "name": name})
+    assert (refused.status_code, refused.json()["code"]) == (422, "bad-request")
+    assert "a name begins with a letter" in refused.json()["detail"]
+
+
+def test_fault_of_the_program_is_a_problem(station, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(station.control, "queries", fail)
+    response = station.get("/v1/queries", raises=False)
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (500, "internal-error")
+    assert response.headers["content-type"] == "application/problem+json"
+    assert "ZeroDivisionError" in problem["title"] and "secret" not in response.text
+    assert "reference=" in problem["detail"]
+    assert station.get("/v1/extents").status_code == 200

@@ -1,6 +1,8 @@
 """A durable station and two simulated motes in virtual time, whose process can be ended at any point."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from basestation.planner.catalog import read_schema
 from basestation.station.assembly import NoArchive
@@ -92,8 +94,20 @@ class SmallNetwork:
         """Let the motes live, as what lives beside a runner."""
         self.network.run_until(now_ms)
 
-    def submit(self, text: str, key: str | None = None) -> int:
-        return self.durable.submit(text, self.now_ms, key).number
+    def submit(self, text: str, key: str | None = None, name: str | None = None) -> int:
+        return self.durable.submit(text, self.now_ms, key, name)
+
+    def change(self, kind: str, number: int) -> None:
+        self.durable.change(kind, number, self.now_ms)
+
+    def query(self, number: int) -> dict[str, Any]:
+        """A query as clients see it."""
+        return json.loads(self.journal.query(number) or "null")
+
+    def events(self, query: int | None = None) -> list[str]:
+        """The kinds of all events, or of those about a query."""
+        found = [(kind, json.loads(body)) for _, _, kind, body in self.journal.events(0, 10_000)]
+        return [kind for kind, body in found if query in (None, body.get("query"))]
 
     def answers(self, query: int) -> str:
         """All lines of a query's feed."""

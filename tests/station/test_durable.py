@@ -8,7 +8,7 @@ import time
 import pytest
 
 from basestation.station import station_snapshot
-from basestation.station.journal import JournalError
+from basestation.station.journal_file import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.operational_events import BROKEN, KEPT
 from basestation.station.runner import LONGEST_LEAP_MS, Runner, ScaledClock, StationBusyError
@@ -118,7 +118,7 @@ def test_same_idempotency_key_submits_once(tmp_path):
     assert [network.submit(QUERIES[0], "a key") for _ in range(3)] == [1, 1, 1]
     network.restart()
     assert network.submit(QUERIES[0], "a key") == 1
-    with pytest.raises(JournalError, match="another text"):
+    with pytest.raises(JournalError, match="another command"):
         network.submit(QUERIES[1], "a key")
     assert network.submit(QUERIES[1]) == 2
 
@@ -128,16 +128,16 @@ def test_query_whose_commit_fails_is_not_confirmed(tmp_path, monkeypatch):
     network = SmallNetwork(tmp_path)
     commit, texts = network.journal.commit, []
 
-    def full_for_commands(entries, results, events, commands):
+    def full_for_commands(entries, results, events, commands, queries):
         texts.extend(record.command.argument for record in commands)
         if commands:
             raise sqlite3.OperationalError("database or disk is full")
-        commit(entries, results, events, commands)
+        commit(entries, results, events, commands, queries)
 
     monkeypatch.setattr(network.journal, "commit", full_for_commands)
     with pytest.raises(JournalError, match="cannot be kept now: database or disk is full"):
         network.submit(QUERIES[0], "a key")
-    assert texts == [QUERIES[0]] and network.journal.command_of("a key") is None
+    assert texts == [json.dumps({"text": QUERIES[0]})] and network.journal.command_of("a key") is None
     monkeypatch.setattr(network.journal, "commit", commit)
     assert network.submit(QUERIES[0], "a key") == 1
     network.restart()
@@ -149,9 +149,10 @@ def test_stopping_twice_leaves_a_station_that_restarts(tmp_path):
     number = network.submit(QUERIES[0])
     network.live(10)
     for _ in range(2):
-        assert network.durable.stop(number, network.now_ms).state.name == "STOPPED"
+        network.change("stop", number)
+        assert network.query(number)["state"] == "stopped"
     network.restart()
-    assert network.durable.station.world.queries[number].state.name == "STOPPED"
+    assert network.query(number)["state"] == "stopped"
 
 
 def test_command_that_failed_by_a_bug_does_not_hinder_restarts(tmp_path, monkeypatch):
@@ -160,10 +161,10 @@ def test_command_that_failed_by_a_bug_does_not_hinder_restarts(tmp_path, monkeyp
 
     submit = Station.submit
 
-    def fail(station, text, now_ms):
+    def fail(station, text, now_ms, name=None):
         if text == QUERIES[1]:
             raise ZeroDivisionError
-        return submit(station, text, now_ms)
+        return submit(station, text, now_ms, name)
 
     with monkeypatch.context() as broken:
         broken.setattr(Station, "submit", fail)
@@ -201,12 +202,12 @@ def test_stopped_query_stays_stopped_and_keeps_its_results(tmp_path):
     network = SmallNetwork(tmp_path)
     number = network.submit(QUERIES[0])
     network.live(30)
-    network.durable.stop(number, network.now_ms)
+    network.change("stop", number)
     network.live(5)
     before = network.answers(number)
     network.restart()
     network.live(30)
-    assert network.durable.station.world.queries[number].state.name == "STOPPED"
+    assert network.query(number)["state"] == "stopped" and number not in network.durable.station.world.queries
     assert network.answers(number) == before != ""
 
 
@@ -265,7 +266,7 @@ def test_full_disk_at_a_snapshot_leaves_the_station_running(tmp_path, monkeypatc
             runner.look(network.now_ms + second * 1_000)
         assert network.durable.snapshot(network.now_ms + 20_000) == 0
     kinds = {kind for _, _, kind, _ in network.journal.events(0, 100)}
-    assert kinds == {"snapshot fails"}
+    assert kinds - {"query deploying", "query running"} == {"snapshot fails"}
     network.now_ms += 21_000
     network.restart()
     network.live(20)
@@ -396,7 +397,8 @@ def test_link_that_fails_is_reported_and_heals(tmp_path):
         if second == 45:
             assert control.health()["problems"] == ["the link fails: the line is unplugged"]
     assert control.health()["ok"]
-    assert [(event["event"], event["why"]) for event in control.events(0, 10)] == [
+    found = [each for each in control.events(0, 10, None)[0] if "link" in each["event"]]
+    assert [(event["event"], event["why"]) for event in found] == [
         ("link fails", "the line is unplugged"), ("link works again", None)]  # fmt: skip
     last = {line["tick"]: line["coverage"]["field"] for line in map(json.loads, network.answers(1).splitlines())}
     assert list(last.values())[:-1] == [[2, 2]] * (len(last) - 1) and len(last) >= 10

@@ -5,8 +5,9 @@ import sqlite3
 
 import pytest
 
-from basestation.station import journal as module
-from basestation.station.journal import Command, Journal, JournalError, ResultChunk, Steps, backup, restore
+from basestation.station import journal_file as module
+from basestation.station.journal import Command, Journal, ResultChunk, Steps
+from basestation.station.journal_file import JournalError, backup, restore
 
 LOOKS = Steps([(1_000, b"abc"), (1_250, b""), (-3, bytes(range(256)))])
 

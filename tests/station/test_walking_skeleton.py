@@ -119,8 +119,8 @@ def test_reading_crosses_all_packages(tmp_path):
     journal = Journal(tmp_path / "data")
     world = World(tmp_path, journal=journal)
     # Down: the station accepts the query, motes get their part and confirm.
-    query = world.durable.submit(QUERY, world.now_ms)
-    assert query.state is QueryState.DEPLOYING
+    number = world.durable.submit(QUERY, world.now_ms)
+    assert world.station.world.queries[number].state is QueryState.DEPLOYING
     world.run(2)
     assert world.station.world.queries[1].state is QueryState.RUNNING
     [sampling] = world.station.world.scheduled.samplings.values()

@@ -1,0 +1,41 @@
+"""Commands: the requests of users as the journal keeps them, and how a station carries them out.
+
+submit   {"text": …, "name": …}                 replace  {"number": …, "text": …, "name": …}
+stop, pause, resume, drain   the number of a query
+"""
+
+import json
+
+from basestation.controller.query_lifecycle import QueryRecord
+from basestation.station.journal import Command
+from basestation.station.service import Station
+
+
+def encode_target(text: str, number: int | None, name: str | None) -> str:
+    """The argument of a command with a text."""
+    given = {"number": number, "text": text, "name": name}
+    return json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
+
+
+def apply(command: Command, station: Station) -> QueryRecord:
+    """Carry a command out; returns the query that it made or changed.
+
+    KeyError: there is no such query. QueryStateError: its state does not allow that. DiagnosticError: the text cannot run.
+    """
+    match command.kind:
+        case "submit":
+            given = json.loads(command.argument)
+            return station.submit(given["text"], command.now_ms, given.get("name"))
+        case "replace":
+            given = json.loads(command.argument)
+            return station.replace(given["number"], given["text"], command.now_ms, given.get("name"))
+        case "stop":
+            return station.stop(int(command.argument), command.now_ms)
+        case "pause":
+            return station.pause(int(command.argument), command.now_ms)
+        case "resume":
+            return station.resume(int(command.argument), command.now_ms)
+        case "drain":
+            return station.drain(int(command.argument), command.now_ms)
+        case unknown:
+            raise ValueError(f"expected a command of a station, found {unknown!r}")

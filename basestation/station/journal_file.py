@@ -1,0 +1,191 @@
+"""Journal file: the file `station.db` of a data directory and the lock on it: open, check, back up, restore.
+
+SQLite in WAL mode with synchronous=FULL: a commit that returned survives a power cut.
+"""
+
+import fcntl
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from gateway.errors import MoteloomError
+
+APPLICATION = 0x4D4F5445  # "MOTE"
+VERSION = 2
+NAME = "station.db"
+LOCK = "lock"
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE results (
+  query INTEGER NOT NULL, first INTEGER NOT NULL, behind INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (query, first)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE snapshots (entry INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+CREATE TABLE commands (
+  number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, argument TEXT NOT NULL,
+  idempotency_key TEXT UNIQUE, query INTEGER
+) STRICT;
+CREATE TABLE events (
+  number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL
+) STRICT;
+CREATE TABLE queries (number INTEGER PRIMARY KEY, name TEXT, state TEXT NOT NULL, body TEXT NOT NULL) STRICT;
+CREATE INDEX queries_by_name ON queries (name, number) WHERE name IS NOT NULL;
+CREATE INDEX queries_by_state ON queries (state, number);
+"""
+
+
+class JournalError(MoteloomError):
+    """The data directory cannot be used; `help` says what to do."""
+
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(message)
+        self.help = help
+
+
+def check(path: Path) -> None:
+    """JournalError where a file is not a whole database of a station that this program reads."""
+    if not path.is_file():
+        raise JournalError(f"there is no file {path}", "name a file that `moteloom backup` wrote")
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        _check(database, path)
+    finally:
+        database.close()
+
+
+def backup(folder: Path, path: Path) -> None:
+    """Copy a station's file as it is now, also while the station goes on; the copy takes the place of `path` when it is whole."""
+    if path.absolute().parent.resolve() == folder.resolve():
+        raise JournalError(f"{path} is in the data directory itself", "name a file in another folder")
+    check(folder / NAME)
+    _copy(folder / NAME, staged := path.with_name(path.name + ".part"))
+    try:
+        os.replace(staged, path)
+    except OSError as why:
+        staged.unlink()
+        raise JournalError(f"{path} cannot be replaced: {why.strerror}", "name a file") from why
+    _sync(path.absolute().parent)
+
+
+def restore(source: Path, folder: Path) -> None:
+    """Put a backup in the place of a station's file, after checking it; the file of before is kept beside it."""
+    check(source)
+    if source.absolute().parent.resolve() == folder.resolve() and source.name == NAME:
+        raise JournalError(f"{source} is the station's own file", "name a file that `moteloom backup` wrote")
+    held = lock(folder)
+    try:
+        target, staged, before = folder / NAME, folder / (NAME + ".part"), folder / (NAME + ".before-restore")
+        _copy(source, staged)
+        for suffix in ("-shm", "-wal", ""):  # commits after the last checkpoint are in the -wal, so it moves along
+            (found, kept) = (folder / f"{each.name}{suffix}" for each in (target, before))
+            if found.exists():
+                os.replace(found, kept)
+            else:
+                kept.unlink(missing_ok=True)
+        os.replace(staged, target)
+        _sync(folder)
+    finally:
+        unlock(held)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a whole database, with what its -wal holds, into one new file. JournalError where that is not possible."""
+    origin = copy = None
+    try:
+        target.unlink(missing_ok=True)
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        origin = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)
+        copy = sqlite3.connect(target)
+        origin.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        copy.close()
+        _sync(target)
+    except (OSError, sqlite3.Error) as why:
+        with suppress(OSError):
+            target.unlink(missing_ok=True)
+        raise JournalError(f"{source} cannot be copied to {target}: {why}", "choose a folder with room") from why
+    finally:
+        for each in (origin, copy):
+            if each is not None:
+                each.close()
+
+
+def lock(folder: Path) -> IO[str]:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = open(folder / LOCK, "w", encoding="utf-8")  # held as long as the station runs
+    except OSError as why:
+        raise JournalError(
+            f"the data directory {folder} cannot be used: {why.strerror}", "choose another with --data"
+        ) from why
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise JournalError(
+            f"another station uses the data directory {folder}", "stop that one, or choose another with --data"
+        ) from None
+    return file
+
+
+def unlock(file: IO[str]) -> None:
+    """Give the lock back at once: a copy of this process that has not closed its files yet would keep it otherwise."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    is_new = not path.exists() or path.stat().st_size == 0
+    if is_new:  # its -wal gets the same mode: the results are the owner's
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    database = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False)
+    try:
+        if not is_new:
+            _check(database, path)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        if is_new:
+            database.executescript(
+                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
+            )
+    except sqlite3.DatabaseError as why:
+        database.close()
+        raise JournalError(f"{path} cannot be used: {why}", "restore a backup: moteloom restore FILE") from why
+    except JournalError:
+        database.close()
+        raise
+    return database
+
+
+def _check(database: sqlite3.Connection, path: Path) -> None:
+    try:
+        application = database.execute("PRAGMA application_id").fetchone()[0]
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION and database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+            raise JournalError(f"{path} is empty", "remove it; a station that starts makes a new one")
+        if application != APPLICATION:
+            raise JournalError(f"{path} is not the file of a station", "choose another directory with --data")
+        if version > VERSION:
+            raise JournalError(
+                f"{path} has format {version}, this program reads {VERSION}", "run the newer program that wrote it"
+            )
+        if version < VERSION:
+            raise JournalError(
+                f"{path} has format {version}, this program reads {VERSION}",
+                "run the program that wrote it, or begin anew in another directory with --data",
+            )
+        found = database.execute("PRAGMA quick_check").fetchone()[0]
+    except sqlite3.DatabaseError as why:
+        raise JournalError(f"{path} is damaged: {why}", "restore a backup: moteloom restore FILE") from why
+    if found != "ok":
+        raise JournalError(f"{path} is damaged: {found}", "restore a backup: moteloom restore FILE")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

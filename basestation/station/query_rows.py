@@ -1,0 +1,27 @@
+"""Query rows: each query as clients see it, for the table of queries in the journal."""
+
+import json
+
+from acquisition.ticks import rfc3339_of
+from basestation.controller.query_lifecycle import QueryRecord
+from basestation.results.schema import schema_of
+from basestation.results.wire import columns_as_json
+from basestation.station.journal import QueryRow
+
+
+def row_of(record: QueryRecord, tick_ms: int) -> QueryRow:
+    """The row of a query."""
+    body = {
+        "number": record.number,
+        "name": record.name,
+        "text": record.text,
+        "state": record.state.value,
+        "reason": record.reason,
+        "kind": record.plan.kind,
+        "columns": columns_as_json(schema_of(record.number, record.plan).columns),
+        "submitted": rfc3339_of(record.submitted_at, tick_ms),
+        "ends": None if record.last_tick is None else rfc3339_of(record.last_tick, tick_ms),
+        "awaited": sorted(record.awaited) if record.live else [],
+        "lifetime_violation": record.lifetime_violation,
+    }
+    return QueryRow(record.number, record.name, record.state.value, json.dumps(body))
