@@ -65,6 +65,9 @@ NEAREST = {
         "tests/innet/test_aggregates.py",
     ),
     "basestation/controller/lifetime.py": ("tests/simulation/test_lifetime.py",),
+    "basestation/controller/world.py": ("tests/station/test_query_life.py",),
+    "basestation/downlink.py": ("tests/station/test_query_life.py",),
+    "basestation/station": ("tests/station", "tests/rest"),
     "basestation/explain": ("tests/planner/test_routing_map.py", "tests/planner/test_marginal_cost.py"),
     "innet/program": (
         "tests/planner/test_marginal_cost.py",

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from basestation.controller.query_lifecycle import LIVE, TRANSITIONS, QueryEvent, QueryState, QueryStateError
+from basestation.execution.engine import Engine
 from gateway.diagnostics import DiagnosticError
 from tests.station.small_network import QUERIES, SmallNetwork
 
@@ -176,3 +177,23 @@ def test_queries_are_listed_by_the_key(tmp_path):
                       "SELECT body FROM queries WHERE state = 'running' AND number > 5 ORDER BY number LIMIT 10"):  # fmt: skip
         steps = network.journal._db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
         assert len(steps) == 1 and "SEARCH" in steps[0][3], steps
+
+
+def test_query_that_leaves_at_once_is_finished_in_the_list(tmp_path, monkeypatch):
+    monkeypatch.setattr(Engine, "is_answered", lambda *_: True)  # as without a horizon
+    network = SmallNetwork(tmp_path)
+    number = network.submit(WINDOW + " FOR 30 SEC")
+    network.live(90)
+    assert network.query(number)["state"] == "finished" and number not in network.durable.station.world.queries
+
+
+def test_horizon_of_a_finished_query_passes(tmp_path):
+    network = SmallNetwork(tmp_path)
+    number = network.submit(WINDOW + " FOR 30 SEC")
+    network.live(90)
+    assert number in network.durable.station.world.queries
+    for _ in range(200):  # nothing arrives in an hour and a half but time
+        network.now_ms += 30_000
+        network.network.run_until(network.now_ms)
+        network.durable.step(network.now_ms)
+    assert number not in network.durable.station.world.queries and network.query(number)["state"] == "finished"
