@@ -12,7 +12,7 @@ import gateway.downlink
 import gateway.uplink
 from acquisition.extent import Catalog
 from acquisition.ticks import tick_of_ms
-from basestation import downlink, uplink
+from basestation import uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.controller import migration
@@ -24,10 +24,12 @@ from basestation.controller.migration import MigrationEvent, MigrationListener, 
 from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
+from basestation.downlink import QueryChange
 from basestation.execution.engine import Engine
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
+from basestation.station import query_changes
 from basestation.station.clock_skew import ClockSkewDetector, find_timestamps
 from basestation.station.ledger import Ledger
 from basestation.station.operational_events import OperationalEventLog
@@ -93,32 +95,32 @@ class Station:
     def submit(self, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
         """Accept a query and send motes their part of it. DiagnosticError if it cannot run."""
         self._answer(now_ms)
-        return self._apply(downlink.deploy(text, self.world, self.engine, name), now_ms)
+        return self._apply(query_changes.submit(text, self.world, self.engine, name), now_ms)
 
     def replace(self, number: int, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
         """Start a query that answers the windows from now on in the place of another. Returns the new one."""
         self._answer(now_ms)
-        return self._apply(downlink.supersede(number, text, self.world, self.engine, name), now_ms)
+        return self._apply(query_changes.supersede(number, text, self.world, self.engine, name), now_ms)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
         """Stop a query. KeyError if there is none of that number."""
         self._answer(now_ms)
-        return self._apply(downlink.withdraw(number, self.world, self.engine), now_ms)
+        return self._apply(query_changes.withdraw(number, self.world, self.engine), now_ms)
 
     def pause(self, number: int, now_ms: int) -> QueryRecord:
         """Let a query run no more until it is resumed. KeyError, QueryStateError."""
         self._answer(now_ms)
-        return self._apply(downlink.pause(number, self.world, self.engine), now_ms)
+        return self._apply(query_changes.pause(number, self.world, self.engine), now_ms)
 
     def resume(self, number: int, now_ms: int) -> QueryRecord:
         """Run a paused or failed query again. KeyError, QueryStateError, DiagnosticError."""
         self._answer(now_ms)
-        return self._apply(downlink.resume(number, self.world, self.engine), now_ms)
+        return self._apply(query_changes.resume(number, self.world, self.engine), now_ms)
 
     def drain(self, number: int, now_ms: int) -> QueryRecord:
         """Let a query answer the windows up to now, and no more. KeyError, QueryStateError."""
         self._answer(now_ms)
-        return self._apply(downlink.drain(number, self.world, self.engine), now_ms)
+        return self._apply(query_changes.drain(number, self.world, self.engine), now_ms)
 
     def retire(self) -> tuple[QueryRecord, ...]:
         """Forget the queries that have ended and whose answers cannot change any more; return them."""
@@ -158,7 +160,7 @@ class Station:
             if self.engine.clock < ended < now:
                 for failure in uplink.answer(self.engine, self.feed, ended):
                     reason = f"{failure.code}: {failure.message}"
-                    change = downlink.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason)
+                    change = query_changes.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason)
                     self._apply(change, now_ms)
         self._tick = max(self._tick, now)
 
@@ -243,7 +245,7 @@ class Station:
 
     # --- shared by requests and steps --------------------------------------------------------------------------------
 
-    def _apply(self, change: downlink.QueryChange, now_ms: int) -> QueryRecord:
+    def _apply(self, change: QueryChange, now_ms: int) -> QueryRecord:
         self._changed = self._tick
         self.feed.open(schema_of(change.query.number, change.query.plan))
         gateway.downlink.set_desired(change.world.desired, self.reconcilers, now_ms)
