@@ -1,4 +1,4 @@
-"""Query changes: how queries of a station start with a name, pause, resume, drain, end and replace one another.
+"""Query changes: how queries of a station pause, resume, drain, end and replace one another.
 
 A replacement starts and its predecessor drains at one clock tick: the old query answers all windows up to it, the new one all
 after it (docs/decisions/0171).
@@ -18,13 +18,8 @@ from basestation.execution.plan_checks import start_tick
 from basestation.planner.plan import Plan
 
 
-def submit(text: str, world: World, engine: Engine, name: str | None = None) -> QueryChange:
-    """Accept a query. DiagnosticError if it cannot run, QueryStateError if another query has its name."""
-    _check_name(name, world)
-    return deploy(text, world, engine, name)
-
-
-def _check_name(name: str | None, world: World) -> None:
+def check_name(name: str | None, world: World) -> None:
+    """QueryStateError if another query has a name."""
     if name is not None and (other := world.named(name)) is not None:
         raise QueryStateError(
             f"query {other.number} has the name `{name}`", "choose another name, or replace that query"
@@ -90,7 +85,7 @@ def supersede(number: int, text: str, world: World, engine: Engine, name: str | 
     before = world.queries[number]
     before.transition(QueryEvent.DRAIN)
     if name not in (None, before.name):
-        _check_name(name, world)
+        check_name(name, world)
     change = deploy(text, world, engine, name or before.name)
     reason = f"replaced by query {change.query.number}"
     if is_plain_stream(before.plan):

@@ -12,7 +12,7 @@ import gateway.downlink
 import gateway.uplink
 from acquisition.extent import Catalog
 from acquisition.ticks import tick_of_ms
-from basestation import uplink
+from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.controller import migration
@@ -24,7 +24,6 @@ from basestation.controller.migration import MigrationEvent, MigrationListener, 
 from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
-from basestation.downlink import QueryChange
 from basestation.execution.engine import Engine
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
@@ -93,9 +92,13 @@ class Station:
         self.engine.load(extent, self._tick, columns)
 
     def submit(self, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
-        """Accept a query and send motes their part of it. DiagnosticError if it cannot run."""
+        """Accept a query and send motes their part of it.
+
+        DiagnosticError if it cannot run, QueryStateError if another query has its name.
+        """
         self._answer(now_ms)
-        return self._apply(query_changes.submit(text, self.world, self.engine, name), now_ms)
+        query_changes.check_name(name, self.world)
+        return self._apply(downlink.deploy(text, self.world, self.engine, name), now_ms)
 
     def replace(self, number: int, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
         """Start a query that answers the windows from now on in the place of another. Returns the new one."""
@@ -245,7 +248,7 @@ class Station:
 
     # --- shared by requests and steps --------------------------------------------------------------------------------
 
-    def _apply(self, change: QueryChange, now_ms: int) -> QueryRecord:
+    def _apply(self, change: downlink.QueryChange, now_ms: int) -> QueryRecord:
         self._changed = self._tick
         self.feed.open(schema_of(change.query.number, change.query.plan))
         gateway.downlink.set_desired(change.world.desired, self.reconcilers, now_ms)
