@@ -160,6 +160,10 @@ class View(Protocol):
         """The rows that the view reads; None: all."""
 
     @property
+    def filter(self) -> Expression | None:
+        """The tuples that the view reads, of which its aggregates are; None: all."""
+
+    @property
     def ordered(self) -> bool:
         """Whether the order of rows counts."""
 

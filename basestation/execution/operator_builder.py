@@ -50,11 +50,13 @@ from basestation.execution.plan_checks import (
 from basestation.execution.plan_interning import InternedPlan
 from basestation.execution.query_block import QueryBlock
 from basestation.execution.relational.subqueries import Subqueries, find_subqueries
+from basestation.execution.slices.filtered_slices import FilteredSlices, FilteredSliceWindows, group_by_filter
 from basestation.execution.slices.partial_slices import MergedStream, PartialSlices
 from basestation.execution.slices.slice_windows import SharedSlices, SliceWindows
 from basestation.execution.streams.converters import ConverterStream
 from basestation.execution.streams.extent_stream import ExtentStream
 from basestation.execution.streams.filter_stream import FilterStream, Outputs, SharedFilterStream
+from basestation.execution.streams.lineage_stream import LineageStream
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
 from basestation.execution.streams.stream import Stream
 from basestation.execution.streams.union import UnionStream
@@ -101,6 +103,7 @@ class OperatorBuilder:
         self._opened: PlanNode | None = (
             None  # the stream whose readers' predicates are collected while they come and go
         )
+        self._filtered = False  # whether the aggregates of the query are of tuples under a filter
         self._named = {c.id for node in walk(shared.root) for e in node.expressions for c in ex.columns_of(e)}
         by_extent = {intake.extent.name: intake for intake in intakes.values() if isinstance(intake, Intake)}
         excludes = find_site_exclusions(plan.root, by_extent)
@@ -129,12 +132,14 @@ class OperatorBuilder:
             self._graph.get(key, lambda: self._subscribe(root) or self._stream_output(root))
             return key
         [self._opened] = root.children if split.open else [None]
+        self._filtered = split.filter is not None
         # Coverage says which sites conditions leave out.
         masks = tuple(mask.tobytes() for masks in self._excludes.values() for mask in masks)
-        windows = "windows", self._shared.number(root), split.open, masks, self._block_era
+        windows = "windows", self._shared.number(root), split.open, self._filtered, masks, self._block_era
         key = "shown", windows, view.signature
         self._graph.get(
-            key, lambda: self._graph.get(windows, lambda: self._window_output(split.open, masks)).join(view)
+            key,
+            lambda: self._graph.get(windows, lambda: self._window_output(split.open, self._filtered, masks)).join(view),
         )
         return key
 
@@ -307,6 +312,9 @@ class OperatorBuilder:
             case window.LandmarkWindow(slide=slide, rows=False, child=child):
                 store = self._store(leaf, steps, level)
                 return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start, store)
+            case SliceAggregation(child=child) if self._filtered and leaf is self._shared.root:
+                store = self._filtered_slices(leaf, level)
+                return FilteredSliceWindows(store.lineage, group_by_filter(leaf), self._start, store)
             case SliceAggregation(child=child):
                 return SliceWindows(self._stream(child), leaf, self._start, self._slices(leaf, level))
             case window.RowWindow(begin=begin, end=end, slide=slide, child=child):
@@ -348,6 +356,26 @@ class OperatorBuilder:
             cut = *cut, self._era, self._shared.number(leaf)
         key = "slices", level, cut, below
         return self._graph.get(key, lambda: SharedSlices(self._stream(stream), level, leaf, self._start))
+
+    def _filtered_slices(self, leaf: SliceAggregation, level: int) -> FilteredSlices:
+        keys = tuple(signature(key) for _, key in leaf.groups)
+        key: Key = (
+            "filtered slices",
+            level,
+            keys,
+            leaf.grouped,
+            leaf.begin,
+            leaf.end,
+            leaf.slide,
+            self._stream_key(leaf.child),
+        )
+        stream: Key = "lineage", key
+        return self._graph.get(
+            key,
+            lambda: FilteredSlices(
+                self._graph.get(stream, lambda: LineageStream(self._stream(leaf.child))), level, leaf, self._start
+            ),
+        )
 
     def _table(self, leaf: table.Scan | table.Once) -> ScannedTable:
         if not leaf.history:

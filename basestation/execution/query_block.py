@@ -12,6 +12,8 @@ import numpy as np
 
 from acquisition.arrays import IntArray
 from acquisition.ticks import grid_at_or_after
+from basestation.algebra.expression import Expression
+from basestation.algebra.expressions import conjunction
 from basestation.algebra.node import PlanNode
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.integer_arrays import rank_distinct
@@ -32,6 +34,7 @@ from basestation.execution.joins.join_operator import JoinOperator
 from basestation.execution.query_failure import QueryFailedError, QueryHalt
 from basestation.execution.relational.subqueries import Subqueries
 from basestation.execution.relational.window_ranges import WindowRanges
+from basestation.execution.slices.filtered_slices import FilteredSliceWindows
 from basestation.execution.slices.per_tick_revisions import PerTickRevisions, make_per_tick_reviser
 from basestation.execution.streams.coverage import count_coverage
 from basestation.execution.window_list import WindowList
@@ -120,6 +123,14 @@ class QueryBlock(Operator):
         if self._contents.node is self._leaves[0] and isinstance(source, StreamWindows):
             return source.show(view)
         return []
+
+    def predicate_of(self, view: View) -> Expression | None:
+        """The predicate of a view's rows among those of all views; None for all rows."""
+        source = self.inputs[0]
+        if view.filter is None or not isinstance(source, FilteredSliceWindows):
+            return view.predicate
+        match = source.match(view.filter)
+        return match if view.predicate is None else conjunction([match, view.predicate])
 
     def close(self) -> None:
         for source in self.inputs:

@@ -67,6 +67,9 @@ MATRIX_FACTOR, MATRIX_SLACK = 4, 1024
 matrix costs a fraction of merging cell by cell, as long as most of its entries are there. Below SLACK groups, unused ones stay."""
 WAITING_TUPLES = 2**14
 """So many tuples do not wait to be folded until a window is read: folding them later would read them from outside of the caches."""
+LINEAGE_PAIRS = 2**18
+"""About so many pairs of a filter and a tuple are made at once when the past is read, and wait to be folded: some tens of
+megabytes."""
 WAITING_VERSIONS = 2**12
 """Waiting tuples are treated as versions in a step with corrections, unless there are more of them times windows than this: then
 folding them costs less."""

@@ -134,7 +134,7 @@ def test_analyze_with_readings_counts_rows_of_operators(capsys):
     operators = {o["operator"]: o["measured"] for o in json.loads(capsys.readouterr().out)["physical"]}
     select, acquire = operators["select road.temp<0"], operators["acquire road"]
     assert acquire["rows_out"] == select["rows_in"] == 5_703 and select["rows_out"] == 1_988
-    assert operators["slices of MAX(road.temp) by road.site"]["inserted"] == 1_988
+    assert operators["slices of MAX(road.temp) by filter, road.site"]["inserted"] == 1_988
     assert operators["windows of slices"] is None  # a stage of the query block
 
 

@@ -6,18 +6,9 @@ A match is one number, made of the slot of the query and the number of the tuple
 import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
+from basestation.execution.columns.match_pairs import unpack_pairs
 
 _NONE: IntArray = np.empty(0, np.int64)
-_TUPLE_BITS = 40
-
-
-def pack_pairs(slots: IntArray, idents: IntArray) -> IntArray:
-    """Return a number for each pair of a query's slot and a tuple number."""
-    return slots << _TUPLE_BITS | idents
-
-
-def _unpack(pairs: IntArray) -> tuple[IntArray, IntArray]:
-    return pairs >> _TUPLE_BITS, pairs & ((1 << _TUPLE_BITS) - 1)
 
 
 class CorrectedMatches:
@@ -44,7 +35,7 @@ class CorrectedMatches:
             return _NONE, _NONE, _NONE
         due = np.flatnonzero(~self._given & (self._arrival <= watermark))
         self._given[due] = True
-        return *_unpack(self._pairs[due]), self._arrival[due]
+        return *unpack_pairs(self._pairs[due]), self._arrival[due]
 
     def given(self, pairs: IntArray, otherwise: BoolArray) -> BoolArray:
         """Return a mask of the matches that were given; `otherwise` has the answer for those that are not held."""
@@ -59,12 +50,12 @@ class CorrectedMatches:
 
     def leave(self, slot: int) -> None:
         """Drop the matches of a query."""
-        self._keep(_unpack(self._pairs)[0] != slot)
+        self._keep(unpack_pairs(self._pairs)[0] != slot)
 
     def forget(self, first: int) -> None:
         """Drop the matches of tuple numbers below `first`."""
         if len(self):
-            self._keep(_unpack(self._pairs)[1] >= first)
+            self._keep(unpack_pairs(self._pairs)[1] >= first)
 
     def _keep(self, mask: BoolArray) -> None:
         if not mask.all():

@@ -20,6 +20,7 @@ from basestation.algebra.factors import ValueRange
 from basestation.algebra.vector import Vector, constant, take_at
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.intern_table import InternTable
+from basestation.execution.columns.match_pairs import pack_pairs
 from basestation.execution.columns.next_due import DUE_NOW
 from basestation.execution.columns.punctuation import PendingPunctuation, Punctuation
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like, null_safe_equal
@@ -27,7 +28,7 @@ from basestation.execution.columns.window_batch import NEVER, expand_ranges
 from basestation.execution.counters import OperatorCounters
 from basestation.execution.description import OperatorDescription, describe_project
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
-from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
+from basestation.execution.output.corrected_matches import CorrectedMatches
 from basestation.execution.output.epoch_marks import EpochReporter, NewMarks
 from basestation.execution.output.query_slots import QuerySlots
 from basestation.execution.output.stream_output import interleave_marks

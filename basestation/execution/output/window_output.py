@@ -82,8 +82,9 @@ class WindowOutput(Operator):
         """Add a member that shows a view."""
         known = len(self._predicates)
         shape = self._shapes.setdefault(view.shape, OutputShape(view, self.block.is_plain_join))
-        number, oldest = self._predicates.take(view.predicate), self.block.oldest
-        member = ViewMember(self, shape, number, self.block.show(view), oldest)
+        claims, oldest = self.block.show(view), self.block.oldest
+        number = self._predicates.take(self.block.predicate_of(view))
+        member = ViewMember(self, shape, number, claims, oldest)
         shape.members[member] = None
         self.block.snapshot_modes.add(shape.stretched)
         self._refill_store(known)

@@ -36,7 +36,8 @@ class ViewSplit:
     """A SELECT as shared `windows` and what is done above them.
 
     `steps` are selections and projections, the lowest first; `aggregates` are those read of the slices. `columns` are shown. With `open`,
-    the stream below the windows passes on the tuples that at least one query reads, which may change as queries come and go.
+    the stream below the windows passes on the tuples that at least one query reads, which may change as queries come and go. `filter`
+    says which tuples of the stream below the slices belong to them.
     """
 
     windows: PlanNode
@@ -44,6 +45,7 @@ class ViewSplit:
     steps: tuple[RowStep, ...] = ()
     aggregates: tuple[tuple[Column, Aggregate], ...] = ()
     open: bool = False
+    filter: Expression | None = None
 
 
 def split_view(root: PlanNode) -> ViewSplit:
@@ -61,7 +63,9 @@ def split_view(root: PlanNode) -> ViewSplit:
     steps.reverse()
     match node:
         case SliceAggregation(aggregates=aggregates, child=child) if not isinstance(child, StreamMerged):
-            return ViewSplit(replace(node, aggregates=()), root.columns, tuple(steps), aggregates)
+            filter_, stream = _lift_filter(node)
+            windows = replace(node, aggregates=(), child=stream)
+            return ViewSplit(windows, root.columns, tuple(steps), aggregates, filter=filter_)
         case TimeWindow(child=child):
             lifted = _lift_above_window(child, node)
             if lifted is not None:
@@ -75,6 +79,22 @@ def split_view(root: PlanNode) -> ViewSplit:
         case _:
             return ViewSplit(root, root.columns)
     return ViewSplit(node, root.columns, tuple(steps))
+
+
+def _lift_filter(node: SliceAggregation) -> tuple[Expression | None, StreamNode]:
+    """Return (the condition on tuples of an extent below slices, the stream below it); None if there is none to lift.
+
+    Final slices of a landmark window are merged, so it has them alone.
+    """
+    below = node.child
+    if node.begin is None or not isinstance(below, StreamSelect):
+        return None, below
+    extent = below.child
+    if not isinstance(extent, StreamAcquire | StreamReceive) or not columns_of(below.predicate) <= set(
+        extent.attributes
+    ):
+        return None, below
+    return below.predicate, extent
 
 
 def _lift_above_join(
@@ -120,7 +140,8 @@ def _lift_above_window(node: StreamNode, window: TimeWindow) -> tuple[list[RowSt
 class WindowView:
     """The rows and columns that a query shows of shared windows: `columns`, after some `steps`, of the rows for which `predicate` is true.
 
-    All parts refer to the columns that the queries share. `shape` is all but the predicate, as a value that can be compared.
+    All parts refer to the columns that the queries share. `shape` is all but the predicates, as a value that can be compared. `filter`
+    says of which tuples the aggregates are; None: of all.
     """
 
     shape: tuple[object, ...]
@@ -128,11 +149,12 @@ class WindowView:
     predicate: Expression | None
     steps: tuple[RowStep, ...]
     columns: tuple[Column, ...]
+    filter: Expression | None = None
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for two views that show the same."""
-        return self.shape, self.predicate and signature(self.predicate)
+        return self.shape, self.predicate and signature(self.predicate), self.filter and signature(self.filter)
 
     @property
     def read(self) -> set[int]:
@@ -190,6 +212,8 @@ def make_view(split: ViewSplit, shared: SharedPlan) -> WindowView:
     """Return the view of a split over its shared windows."""
     columns, root = dict(shared.columns), shared.root
     aggregates = tuple(shared.aggregate(column, aggregate) for column, aggregate in split.aggregates)
+    values = {old: Attr(new) for old, new in columns.items()}
+    filter_ = None if split.filter is None else substitute(split.filter, values)
     columns |= {old: new for (old, _), (new, _) in zip(split.aggregates, aggregates, strict=True)}
     steps: list[RowStep] = []
     shape: list[object] = []
@@ -218,7 +242,7 @@ def make_view(split: ViewSplit, shared: SharedPlan) -> WindowView:
     predicate = None if first is None else first.predicate
     own_steps = slice(first is not None, None)
     return WindowView(
-        (*shape[own_steps], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own_steps]), shown
+        (*shape[own_steps], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own_steps]), shown, filter_
     )
 
 

@@ -48,6 +48,11 @@ class AggregateRegistry:
         """Whether there are states for exactly the aggregates in use."""
         return [number for number, _ in self._used.items()] == list(self.positions)
 
+    @property
+    def has_new(self) -> bool:
+        """Whether there are no states for one of the aggregates in use."""
+        return any(number not in self.positions for number, _ in self._used.items())
+
     def renew(self) -> tuple[list[int | None], list[int]]:
         """Rearrange for the aggregates in use: (the old position of each function, None of new ones; positions of new ones)."""
         before, known, used = self.positions, self.functions, self._used.items()

@@ -21,6 +21,7 @@ from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.relational.aggregation import group_keys
 from basestation.execution.relational.group_ids import GroupIds
 from basestation.execution.slices.aggregate_registry import AggregateRegistry
+from basestation.execution.slices.filter_groups import FilterGroups
 from basestation.execution.streams.stream import REVISION_RANK, Stream
 from innet.aggregates.identity_memo import IdentityMemo
 from innet.aggregates.state import AggregateState
@@ -31,14 +32,24 @@ _NONE = np.empty(0, np.int64)
 class SliceFolder:
     """Folds the tuples of one stream for all SliceAggregations that cut and group it alike."""
 
-    def __init__(self, node: SliceAggregation, own: Iterable[tuple[Column, Aggregate]] = ()) -> None:
-        """`node` is one of the aggregations; `own` are aggregates that are always folded."""
+    def __init__(
+        self,
+        node: SliceAggregation,
+        own: Iterable[tuple[Column, Aggregate]] = (),
+        groups: GroupIds | FilterGroups | None = None,
+    ) -> None:
+        """`node` is one of the aggregations; `own` are aggregates that are always folded; `groups` numbers the groups."""
         self.is_grouped = node.grouped
         self._node, self.registry = node, AggregateRegistry()
-        self.groups = GroupIds(node.groups)
+        self.groups = GroupIds(node.groups) if groups is None else groups
         self._keys = {column.id for _, key in node.groups for column in columns_of(key)}
         self.own = self.registry.take(own)
         self.registry.renew()
+
+    @property
+    def read_columns(self) -> set[int]:
+        """The ids of the columns that keys and aggregates read."""
+        return self._keys | self.registry.columns
 
     def renew(self, cells: Cells, read: Callable[[], tuple[IntArray, Tuples]], stream: Stream) -> Cells:
         """Cells with states for the aggregates in use; new states are made of the (slices, tuples) that `read` returns."""
@@ -108,7 +119,7 @@ class SliceFolder:
 
     def needed(self, tuples: Tuples) -> Tuples:
         """Tuples with only the columns that keys and aggregates read."""
-        return tuples.with_columns({id_: tuples.columns[id_] for id_ in sorted(self._keys | self.registry.columns)})
+        return tuples.with_columns({id_: tuples.columns[id_] for id_ in sorted(self.read_columns)})
 
     def groups_of(self, tuples: Tuples) -> IntArray:
         """The group of each tuple."""
@@ -163,9 +174,9 @@ class SliceFolder:
         row = np.append(row, len(keys) + len(at) + np.arange(len(more)))
         if len(more):
             row = row[np.argsort(np.append(keys, new[~known]), kind="stable")]
-        return self.concatenate([cells, self._combine_cells(cells.take(at), here), more]).take(row)
+        return self.concatenate([cells, self.combine(cells.take(at), here), more]).take(row)
 
-    def _combine_cells(self, a: Cells, b: Cells) -> Cells:
+    def combine(self, a: Cells, b: Cells) -> Cells:
         """Cells of the same slices and groups, merged row by row."""
         memo = IdentityMemo()
         pairs = zip(self.registry.functions, a.states, b.states, strict=True)
@@ -200,8 +211,20 @@ class SliceFolder:
         kept = np.flatnonzero(present)
         if len(self.groups) <= 2 * len(kept) + thresholds.MATRIX_SLACK:
             return parts
+        return self.keep_groups(kept, parts)
+
+    def keep_groups(self, kept: IntArray, parts: list[Cells]) -> list[Cells]:
+        """The same cells, which have only these groups; the others are dropped, and these renumbered."""
         renumbered = self.groups.keep(kept)
         return [replace(part, group=renumbered[part.group]) for part in parts]
+
+    def spread(self, cells: Cells, count: int) -> Cells:
+        """The cells of one slice spread out to groups 0 to count - 1; those of groups that are not in it are empty."""
+        memo, arrival, place = IdentityMemo(), np.full(count, NEVER), np.full(count, NEVER)
+        arrival[cells.group], place[cells.group] = cells.arrival, cells.place
+        pairs = zip(self.registry.functions, cells.states, strict=True)
+        states = [function.scatter(state, count, cells.group, memo) for function, state in pairs]
+        return Cells(constant(int(cells.slice[0]), count), cached_arange(count), arrival, place, states)
 
     # --- taking tuples back ------------------------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ No slice is in two parts. A part never changes: it is replaced by another one.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
 
 from basestation.execution.columns.cells import Cells
 
@@ -53,15 +56,33 @@ class SliceStore:
         self._count -= sum(map(len, parts))
         return parts
 
+    def _find(self, low: int, high: int) -> tuple[int, int]:
+        """The positions (first, end) of the parts that reach into slices `low` to `high`."""
+        return bisect_left(self._ends, low), bisect_right(self._begins, high)
+
     def between(self, low: int, high: int) -> list[Cells]:
         """The cells of slices `low` to `high`, in parts."""
-        first, end = bisect_left(self._ends, low), bisect_right(self._begins, high)
+        first, end = self._find(low, high)
         found = self._parts[first:end]
         if found and self._ends[end - 1] > high:
             found[-1] = found[-1].between(0, int(found[-1].slice.searchsorted(high, "right")))
         if found and self._begins[first] < low:
             found[0] = found[0].between(int(found[0].slice.searchsorted(low)), len(found[0]))
         return [part for part in found if len(part)]  # `low` and `high` may lie between two slices of one part
+
+    def split_between(self, low: int, high: int) -> list[Cells]:
+        """The cells of slices `low` to `high`, in parts of one slice each, which the store keeps."""
+        first, end = self._find(low, high)
+        if self._begins[first:end] != self._ends[first:end]:
+            later = self._pop(slice(first, None))
+            for part in later[: end - first]:
+                bounds = [*np.flatnonzero(np.diff(part.slice, prepend=part.slice[0] - 1)).tolist(), len(part)]
+                for begin, stop in pairwise(bounds):
+                    self.add(part.between(begin, stop))
+            for part in later[end - first :]:
+                self.add(part)
+            first, end = self._find(low, high)
+        return self._parts[first:end]
 
     def cut_off(self, first: int) -> list[Cells]:
         """Remove the cells of slice `first` and those behind it; return them in parts."""

@@ -114,12 +114,15 @@ class SharedSlices(WindowStore):
         """`start` is that of a landmark window; `own` are aggregates that are always kept."""
         super().__init__(stream, level)
         self._begin, self._slide, self._start, self._groups = node.begin, node.slide, start, node.groups
-        self._folder = SliceFolder(node, own)
+        self._folder = self._make_folder(node, own)
         self._merger = WindowMerger(self._folder)
         self._base = 1 if node.begin is None else node.begin
         self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
         self._anchored = node.begin is None and stream.anchor(start)
         self.fill()
+
+    def _make_folder(self, node: SliceAggregation, own: Iterable[tuple[Column, Aggregate]]) -> SliceFolder:
+        return SliceFolder(node, own)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again."""
@@ -127,7 +130,7 @@ class SharedSlices(WindowStore):
 
     def describe(self) -> OperatorDescription:
         slices = None if self.reach is None else self._count_slices(self.reach + self.stream.horizon)
-        limit = slices if not self._folder.is_grouped else None
+        limit = None if self._folder.is_grouped or slices is None else slices * len(self._folder.groups)
         how = "each tuple folded once"
         parts = self._held.all()
         arrays = [array for part in parts for array in (part.slice, part.group, part.arrival, part.place)]
@@ -153,8 +156,13 @@ class SharedSlices(WindowStore):
         self._from = -NEVER  # slices before it were dropped
         self._settled = -NEVER  # of a landmark window: the slice into which all final ones were merged
         self._waiting = TupleBuffer()  # tuples that are folded as soon as a window is read
-        self._wait(self.stream.all().inserted)
         self._versions: TupleVersions | None = None  # tuples that are folded with the next step
+        for tuples in self._read_parts():
+            self._wait(tuples)
+
+    def _read_parts(self) -> Iterable[Tuples]:
+        """All tuples of the stream, in parts that are taken in one by one."""
+        return [self.stream.all().inserted]
 
     def _changed(self) -> None:
         self._windows_found, self._revisions_found = {}, {}

@@ -149,14 +149,15 @@ class WindowMerger:
         begin, length = locate_ranges(slices, first, last)
         end = begin + length
         many = not self._folder.is_grouped or int(length.sum()) * width > thresholds.MATRIX_SLACK
-        if not (many and _cover(begin, end, len(slices))):
+        whole = self._folder.is_grouped or width == len(self._folder.groups)
+        if not (many and whole and _cover(begin, end, len(slices))):
             return None
         return self._merge_matrix(make(), len(slices), width, begin, end)
 
     def _present_groups(self, cells: Cells) -> IntArray:
-        """The groups of cells; without grouping there is one, even if it is empty."""
+        """The groups of cells; without grouping all there are, even if they are empty."""
         if not self._folder.is_grouped:
-            return np.zeros(1, np.int64)
+            return np.arange(len(self._folder.groups))
         present = np.zeros(len(self._folder.groups), bool)
         present[cells.group] = True
         return np.flatnonzero(present)

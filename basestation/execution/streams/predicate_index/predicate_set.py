@@ -10,7 +10,7 @@ from basestation.algebra.expression import Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import columns_of, conjunction
 from basestation.algebra.factors import extract_ranges
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, cached_arange
 from basestation.execution.columns.intern_table import InternTable
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 
@@ -18,8 +18,9 @@ from basestation.execution.streams.predicate_index.grouped_filter import Grouped
 class PredicateSet:
     """Predicates by number; number 0 is that of no predicate, which all rows satisfy."""
 
-    def __init__(self) -> None:
-        self._predicates: InternTable[Expression] = InternTable()
+    def __init__(self, reuses: bool = False) -> None:
+        """With `reuses`, a new predicate may take the number of a released one, once the owner calls `recycle`."""
+        self._predicates: InternTable[Expression] = InternTable(reuses)
         self._unfiltered = 0  # how many uses number 0 has
         self._grouped = GroupedFilter()
         self._rests: dict[int, Expression] = {}  # by number, the part of a predicate that is not a range
@@ -59,6 +60,36 @@ class PredicateSet:
             else:
                 self._grouped.remove(number)
             self._rests.pop(number, None)
+
+    def __getitem__(self, number: int) -> Expression:
+        """The predicate with a number other than 0."""
+        return self._predicates[number]
+
+    def all(self) -> list[Expression]:
+        """The distinct predicates in use."""
+        return [predicate for _, predicate in self._predicates.items()]
+
+    def number_of(self, predicate: Expression) -> int:
+        """The number of a predicate in use."""
+        return self._predicates.number_of(signature(predicate))
+
+    @property
+    def dropped(self) -> list[int]:
+        """The numbers of released predicates that were not recycled, if numbers are reused."""
+        return self._predicates.dropped
+
+    def recycle(self) -> None:
+        """Let new predicates take the numbers of released ones."""
+        self._predicates.recycle()
+
+    def pairs(self, columns: Mapping[int, Vector], length: int) -> tuple[IntArray, IntArray]:
+        """Return (numbers, rows): a pair for each predicate that a row satisfies, by number and then by row."""
+        if not (self._unfiltered or self._without_ranges or self._rests):
+            return self._grouped.of(columns, length)
+        found = sorted(self.of(columns, length).items())
+        parts = [cached_arange(length) if rows is None else rows for _, rows in found]
+        numbers = np.repeat(np.array([number for number, _ in found], np.int64), list(map(len, parts)))
+        return numbers, np.concatenate([cached_arange(0), *parts])
 
     def of(self, columns: Mapping[int, Vector], length: int) -> dict[int, IntArray | None]:
         """Return by number the rows that satisfy the predicate, None for all. A number without rows may have no entry."""
