@@ -91,6 +91,12 @@ def traffic(sites, vehicles):
     return Stream(tick, tick, {"site": site, "time": time, "weight": rng.integers(50, 40_000, vehicles)})
 
 
+def sensed_traffic(sites, vehicles):
+    """`traffic` beside `sensed_road`: `time` is the full minute at which the lane's mote is sampled next."""
+    pushed = traffic(sites, vehicles)
+    return Stream(pushed.tick, pushed.arrival, pushed.columns | {"time": (pushed.tick // MINUTE + 1) * MINUTE})
+
+
 def fine_road(sites, readings):
     """`road` with a float `temp`, fine enough for narrow ranges."""
     coarse = road(sites, readings)

@@ -18,6 +18,31 @@ def lines():
     return [*_summary(bulk[0], live[0]), *_bulk(bulk), *_live(live), *_sharing(sharing)]
 
 
+def costs():
+    """The cost of one query of each form, for the page on speed."""
+    (bulk, _), (live, about) = _newest("epochs_bulk"), _newest("epochs_live")
+    if not live:
+        return []
+    rows = [
+        "",
+        "What one query costs where all sites report at the same tick, every 30 seconds, under the default horizon of a day "
+        "(one core, after 1,000 epochs; state after a day; *shared* is the log of readings that all queries read):",
+        "",
+        "| query | sites | one epoch, ms | 99th percentile, ms | state of the query, MB | shared, MB | replay, million readings/s | ceiling's |",
+        "|---|" + "---:|" * 7,
+    ]
+    for case, figures in live.items():
+        query, kind, sites = case.split(", ")[:3]
+        of = next((of for name, of in bulk.items() if name.startswith(f"{query}, {kind}, {sites}")), None)
+        rates = [f"{of[name] / 1e6:.1f}" if of else "" for name in ("readings a second", "ceiling")]
+        alone = figures["state of the query alone after a day"]
+        rows.append(
+            f"| {query} | {int(sites.split()[0]):,} | {figures['epoch 1000']:.2f} | {figures['99th percentile']:.2f} "
+            f"| {alone / MB:.2f} | {(figures['state after a day'] - alone) / MB:.0f} | {rates[0]} | {rates[1]} |"
+        )
+    return [*rows, *_conditions(about)]
+
+
 def _newest(name):
     """By case, the figures of the newest run, and the conditions of that run."""
     rows = record.kept(name)

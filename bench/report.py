@@ -321,7 +321,7 @@ def draw(found):
 
 def main():
     found = newest(record.kept("tasks"))
-    put(SUMMARY, summary(found))
+    put(SUMMARY, [*summary(found), *epochs_table.costs()])
     put(TABLES, tables(found) + [line for name in TITLES for line in figures(name)] + network_table.lines())
     put(WHERE, where_table.lines())
     put(epochs_table.PAGE, epochs_table.lines())

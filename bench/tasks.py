@@ -83,6 +83,13 @@ def _three(sites, readings):
     return {name: data.road(sites, readings // 3, data.OFF + at * sites) for at, name in enumerate(names)}
 
 
+def _sensed_two(sites, readings):
+    return {
+        "road": data.sensed_road(sites, readings // 2),
+        "traffic": data.sensed_traffic(sites, readings - readings // 2),
+    }
+
+
 def _fine(sites, readings):
     return {"road": data.fine_road(sites, readings)}
 
@@ -123,6 +130,7 @@ TASKS = {
         Task("W7", "three windows joined on site", f"{ROAD}\n{WIND}\n{RAIN}", _three, _one(THREE)),
         Task("W1s", "W1 over a sensed road", SENSED, _sensed, _one(Q1)),
         Task("W2s", "W2 over a sensed road", SENSED, _sensed, _one(EVERY_MINUTE)),
+        Task("W3s", "W3 over a sensed road", f"{SENSED}\n{TRAFFIC}", _sensed_two, _one(Q2)),
         Task("W4s", "W4 over a sensed road", f"{SENSED}\n{TABLE}", _sensed, _one(Q3), table=True),
         Task("W8", "W2 with 1 % late and 1 % revised", ROAD, _amended, _one(EVERY_MINUTE)),
     )

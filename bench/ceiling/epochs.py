@@ -9,6 +9,7 @@ import numpy as np
 
 from bench.answers import Tuples, Windows
 from bench.ceiling.codes import Codes
+from bench.ceiling.rows import Rows
 
 EVERY, SLIDE = 30, 60  # seconds
 REACH = 21  # epochs of a closed window of ten minutes
@@ -37,9 +38,9 @@ class Aggregate:
 
     def __init__(self, scale):
         self._unit, self._codes = 10**scale, Codes()
-        self._low = _Rows(np.minimum, _MOST)
-        self._high = _Rows(np.maximum, _LEAST)
-        self._sum, self._count = _Rows(np.add, 0), _Rows(np.add, 0)
+        self._low = Rows(np.minimum, _MOST, REACH)
+        self._high = Rows(np.maximum, _LEAST, REACH)
+        self._sum, self._count = Rows(np.add, 0, REACH), Rows(np.add, 0, REACH)
 
     def step(self, streams):
         road = streams["road"]
@@ -106,7 +107,7 @@ class Join:
 
     def __init__(self, scale):
         self._unit, self._codes = 10**scale, Codes()
-        self._low, self._high = _Rows(np.minimum, _MOST), _Rows(np.maximum, _LEAST)
+        self._low, self._high = Rows(np.minimum, _MOST, REACH), Rows(np.maximum, _LEAST, REACH)
 
     def step(self, streams):
         road, traffic = streams["road"], streams["traffic"]
@@ -127,29 +128,6 @@ class Join:
         return [
             Windows((first + at) * EVERY, np.arange(len(at) + 1), [(low, there), (_values(high, self._unit), there)])
         ]
-
-
-class _Rows:
-    """The last rows of one matrix, and folds of the 21 rows up to each of some rows."""
-
-    def __init__(self, fold, blank):
-        self._fold, self._blank = fold, blank
-        self._kept = np.empty((0, 0), np.int64)
-
-    def fold(self, new, at):
-        wider = np.full((REACH - 1, new.shape[1]), self._blank)
-        if len(self._kept):
-            wider[:, : self._kept.shape[1]] = self._kept
-        rows = np.concatenate([wider, new])
-        self._kept = rows[len(rows) - (REACH - 1) :]
-        two = self._fold(rows[1:], rows[:-1])
-        four = self._fold(two[2:], two[:-2])
-        eight = self._fold(four[4:], four[:-4])
-        if self._fold is np.add:
-            sixteen = eight[8:] + eight[:-8]
-            return (sixteen[5:] + four[1 : 1 + len(sixteen) - 5] + rows[: len(sixteen) - 5])[at]
-        sixteen = self._fold(eight[8:], eight[:-8])
-        return self._fold(sixteen[5:], sixteen[:-5])[at]
 
 
 def _values(multiples, unit):

@@ -126,3 +126,5 @@ def test_tables_show_every_figure_and_missed_goals(monkeypatch, tmp_path):
     assert "| aggregate | 54 | 2.0 | 1.0 | 2.00 | 1.5, missed | 9 | 4 | 7 |" in text
     assert "| 1.00 | 1.50 | 2 times | 4.0 | 3, missed |  | 1.5 | 1.40 | 1.3, missed | 2.5 |" in text
     assert "| 1.00 | 25.00 | 20 ms, missed | 0.2 | 3 |  | 25.0 | 1.40 |  | 2.5 |" in text
+    costs = "\n".join(epochs_table.costs())
+    assert "| aggregate | 54 | 2.00 | 5.00 | 0.01 | 2 | 2.0 | 4.0 |" in costs

@@ -59,7 +59,7 @@ def test_polars_and_duckdb_ceilings_agree_with_numpy(task):
         assert len(set(map(str, sums))) == 1
 
 
-@pytest.mark.parametrize("task", ["W1", "W2", "W4"])
+@pytest.mark.parametrize("task", ["W1", "W2", "W3", "W4"])
 def test_sensed_form_gives_as_many_answers_as_pushed_form(task):
     rows = []
     for name in (task, f"{task}s"):
