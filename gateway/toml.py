@@ -25,19 +25,33 @@ class ConfigError(DiagnosticError):
 
 
 def read_toml(source: Source) -> "TomlTable":
-    """Parse a document. Raises ConfigError with SN701 if the text is not TOML."""
+    """Parse a document. Raises ConfigError with SN701 if the text is not TOML. Errors never show a secret of its lines."""
+    text, source = source.text, Source(_mask_secrets(source.text), source.name)
     try:
-        values, places = tomllib.loads(source.text), _KeyLocations(source.text).found
+        values, places = tomllib.loads(text), _KeyLocations(text).found
     except (ValueError, RecursionError) as error:
         message, _, place = str(error).rpartition(" (at ")
         found = re.fullmatch(r"line (\d+), column (\d+)\)", place)
         at = source.offset(int(found[1]), int(found[2])) if found else len(source.text.rstrip())
         reason = message or str(error)
         # For a number with thousands of digits Python raises a plain ValueError without a position.
-        if not found and (number := re.search(rf"\d(?:_?\d){{{MAX_DIGITS},}}", source.text)):
+        if not found and (number := re.search(rf"\d(?:_?\d){{{MAX_DIGITS},}}", text)):
             reason, at = f"a number has at most {MAX_DIGITS:,} digits", number.start()
         raise ConfigError([Diagnostic("SN701", f"invalid TOML: {reason}", source, Span(at, at + 1))]) from error
     return TomlTable(source, values, places, [])
+
+
+_SECRET = re.compile(r"""password["']?\s*=[ \t]*+(?!\{)(?P<value>[^\n]+)|://(?P<login>[^\s/"']*@)""", re.IGNORECASE)
+
+
+def _mask_secrets(text: str) -> str:
+    """Return a text with passwords, and logins of URLs, replaced by as many asterisks: positions stay."""
+
+    def mask(found: re.Match[str]) -> str:
+        secret = found["value"] or found["login"]
+        return found.group().replace(secret, "*" * len(secret))
+
+    return _SECRET.sub(mask, text)
 
 
 @dataclass(slots=True)

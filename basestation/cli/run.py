@@ -36,9 +36,13 @@ exit codes: 0 stopped, 1 the link, port or data directory cannot be used,
 example:
   {EXAMPLE}"""
     parser.add_argument("-c", "--config", metavar="DEPLOYMENT", help="the deployment's file; default: the scenario's")
-    link = parser.add_mutually_exclusive_group(required=True)
+    link = parser.add_mutually_exclusive_group()
     link.add_argument("--simulate", metavar="SCENARIO", help="simulated motes of a scenario, in this process")
-    link.add_argument("--link", metavar="DEVICE", help="a radio on a serial line: /dev/ttyUSB0, or socket://host:port")
+    link.add_argument(
+        "--link", metavar="LINK",
+        help="gateways behind a broker: mqtt://host:1883/prefix; or a radio on a serial line: /dev/ttyUSB0; "
+        "default: [link] of the deployment",
+    )  # fmt: skip
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="N", help="with --simulate: so many times real time"
     )
@@ -80,6 +84,9 @@ def run(options: argparse.Namespace) -> int:
     from gateway.errors import TransportError
     from gateway.toml import ConfigError
 
+    if options.config is options.simulate is options.link is None:
+        print("moteloom: a station needs motes: --simulate SCENARIO, or -c FILE and --link", file=sys.stderr)
+        return REFUSED
     try:
         return _run(options)
     except ConfigError as error:
@@ -130,7 +137,10 @@ def _run(options: argparse.Namespace) -> int:
             _greet(options, deployment, durable, server.url)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: runner.stop())
-            runner.run()
+            try:
+                runner.run()
+            finally:
+                wire.close()
             (options.data / URL_FILE).unlink(missing_ok=True)
         print("stopped; everything is kept", file=sys.stderr)
         return 0
@@ -140,18 +150,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _deployment(options: argparse.Namespace) -> "tuple[Deployment, MoteScenario | None]":
     """The deployment, and the scenario of simulated motes if there are some."""
-    from acquisition.errors import InputError
+    from basestation.cli.station_link import read_scenario
     from gateway.errors import TransportError
     from innet.deployment.toml_reader import read_deployment
 
-    scenario = None
-    if options.simulate is not None:
-        from basestation.testbed.live_motes import MoteScenario
-
-        try:
-            scenario = MoteScenario(options.simulate)
-        except OSError as why:
-            raise InputError("SN501", f"cannot be read: {why.strerror}", options.simulate) from why
+    scenario = None if options.simulate is None else read_scenario(options.simulate)
     if options.config is not None:
         return read_deployment(options.config), scenario
     if scenario is None:
@@ -168,11 +171,9 @@ def _link(
         journal.state_fact("simulated_boot", str(boot))
         motes = scenario.start(now_ms, boot, options.seed)
         return motes.wire, motes
-    from gateway.transports.serial import SerialTransport
+    from basestation.cli.station_link import open_link
 
-    line = SerialTransport(options.link, options.baud)
-    line.open()
-    return line, None
+    return open_link(options), None
 
 
 def _seconds() -> float:

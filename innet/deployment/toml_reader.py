@@ -10,6 +10,7 @@ from math import inf
 from pathlib import Path
 
 from acquisition.units import UCUM
+from gateway.broker_settings import BrokerSettings, read_link_table
 from gateway.diagnostics import Diagnostic
 from gateway.frame import BROADCAST, COORDINATOR
 from gateway.source import Source, Span, did_you_mean
@@ -61,10 +62,17 @@ def parse_deployment(text: str, name: str | None, beside: Callable[[str], str]) 
         links=_links(top, positions, beside),
         extents=_extents(top, beside) or Source(""),
     )
+    read_link_table(top, Path())  # for its errors: the link is how a station reaches the network, and no part of it
     top.close()
     if top.faults:
         raise ConfigError(top.faults)
     return deployment
+
+
+def read_link(path: str | Path) -> BrokerSettings | None:
+    """Read the broker of a deployment that `read_deployment` accepts; None where it names none."""
+    path = Path(path)
+    return read_link_table(read_toml(Source(_read(path), str(path))), path.parent)
 
 
 def _numbered(top: TomlTable, key: str) -> list[tuple[int, TomlTable]]:

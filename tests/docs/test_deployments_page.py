@@ -62,6 +62,16 @@ def test_reader_knows_every_key_of_the_page():
         [extents]
         file = "x"
         text = "x"
+        [link]
+        url = "mqtt://broker.example"
+        user = "x"
+        password = {{}}
+        ca = "x"
+        certificate = "x"
+        key = "x"
+        protocol = "5"
+        keepalive_s = 60
+        plain_password = false
         """
     with pytest.raises(ConfigError) as raised:
         read(everything)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.brokers import Amqtt, BrokerWire, wait_until
 from tests.docs.pages import DOCS, ROOT
 
 PAGE = (DOCS / "operating.md").read_text(encoding="utf-8")
@@ -21,6 +22,32 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("$ ")
 ]
+BROKER = [command for command in COMMANDS if "mqtt://" in command]
+
+
+@pytest.mark.promise("pages-are-true", "broker")
+@pytest.mark.timeout(300)
+def test_station_and_gateway_of_the_page_meet_at_a_broker(tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    wire = BrokerWire(Amqtt, tmp_path)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    processes, logs = [], []
+    for name, command in zip(("gateway", "run"), BROKER, strict=True):
+        assert command.startswith(f"moteloom {name} ")
+        logs.append(tmp_path / f"{name}.log")
+        command = command.replace("127.0.0.1:1883", f"127.0.0.1:{wire.port}")
+        more = ["-v", *(["--port", "0"] if name == "run" else [])]
+        with open(logs[-1], "w") as log:
+            processes.append(
+                subprocess.Popen([*shlex.split(command), *more], cwd=tmp_path, env=environment, stderr=log)
+            )
+    try:
+        wait_until(lambda: 'event="gateway changed" gateway=0 state=ready' in logs[1].read_text(), 60)
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        assert [process.wait(timeout=60) for process in processes] == [0, 0], [log.read_text() for log in logs]
+        wire.close()
 
 
 @pytest.mark.promise("pages-are-true")
@@ -29,7 +56,7 @@ def test_commands_of_the_page_work_in_their_order(tmp_path, need):
     need("bash", "curl")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    start, serial, *rest = COMMANDS
+    start, serial, *rest = (command for command in COMMANDS if command not in BROKER)
     assert start.startswith("moteloom run --simulate") and "--link /dev/ttyUSB0" in serial
     with open(tmp_path / "log", "w") as log:
         station = subprocess.Popen([*shlex.split(start), "--port", "0"], cwd=tmp_path, env=environment, stderr=log)
@@ -60,13 +87,17 @@ def test_commands_of_the_page_work_in_their_order(tmp_path, need):
 
 
 def test_every_message_of_the_table_is_one_of_the_program():
-    sources = "".join(
-        path.read_text()
-        for room in ("station", "client", "rest", "controller", ".")
-        for path in (ROOT / "basestation" / room).glob("*.py")
+    rooms = (
+        "basestation/station",
+        "basestation/client",
+        "basestation/rest",
+        "basestation/controller",
+        "basestation",
+        "gateway/transports",
     )
+    sources = "".join(path.read_text() for room in rooms for path in (ROOT / room).glob("*.py"))
     rows = re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
     assert len(rows) >= 5
     for row in rows:
-        words = re.sub(r"station\.db is|:.*|…|query 1|`.*", "", row).strip()
+        words = re.sub(r"station\.db is|:.*|…|query 1|`.*| to mqtt", "", row).strip()
         assert words.split(" at")[0] in sources, row
