@@ -6,7 +6,7 @@ both     `_weight` 1 or -1, and `_replaces`, the index of the tuple that is retr
 stored   attributes only
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -16,11 +16,12 @@ from acquisition.batch import Batch, dtype_of, unit_weights
 from acquisition.errors import InputError
 from acquisition.extent import Extent, ExtentKind
 from acquisition.schema import Attribute, Type
+from acquisition.sources.blocks import BlockSource
 from acquisition.sources.column_conversion import convert_column
 from acquisition.sources.recorded_table import RecordedTable
 
-SystemColumn: TypeAlias = tuple[IntArray, BoolArray]
-"""The values of a system column, and which of them are present."""
+SystemColumn: TypeAlias = tuple[IntArray, BoolArray | None]
+"""The values of a system column, and which of them are present (None: all)."""
 Columns: TypeAlias = tuple[dict[str, AnyArray], dict[str, BoolArray]]
 """The values of attributes by name, and the masks of those with nulls."""
 
@@ -28,12 +29,27 @@ _TICK, _ARRIVAL = Attribute("_tick", Type.TIME), Attribute("_arrival", Type.TIME
 _SITE, _WEIGHT = Attribute("_site", Type.INTEGER), Attribute("_weight", Type.INTEGER)
 _REPLACES = Attribute("_replaces", Type.INTEGER)
 _STREAM = ("_tick", "_site", "_arrival", "_weight", "_replaces")
+_SYSTEM = (_TICK, _ARRIVAL, _SITE, _WEIGHT, _REPLACES)
 _ARCHIVED = ("_time", "_index", "_version", "_revision")
 """Further columns of archive files; a replay computes them itself."""
 
 
-def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000) -> Batch:
-    """Return the tuples of a sensed or pushed extent in the order of the rows. Raises InputError."""
+def batches_of(source: BlockSource, extent: Extent, tick_ms: int = 1_000, keys_only: bool = False) -> Iterator[Batch]:
+    """Yield the tuples of a sensed or pushed extent in the order of the rows, block by block. Raises InputError.
+
+    With `keys_only` batches have no columns of attributes.
+    """
+    columns = {attribute.name: attribute for attribute in (*extent.schema, *_SYSTEM)}
+    wanted = {*(attribute.name for attribute in _SYSTEM), "site"} if keys_only else None
+    for block in source.blocks(columns, wanted):
+        yield block.convert(lambda recorded: batch_of(recorded, extent, tick_ms, keys_only))
+
+
+def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000, keys_only: bool = False) -> Batch:
+    """Return the tuples of a sensed or pushed extent in the order of the rows. Raises InputError.
+
+    With `keys_only` the batch has no columns of attributes.
+    """
     known = [*extent.schema.names, *_STREAM]
     recorded.expect(known, _ARCHIVED)
     length = len(recorded)
@@ -52,7 +68,7 @@ def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000) -> B
         for attribute, array in ((extent.site_attribute, site), (extent.time_attribute, tick))
         if attribute is not None
     }
-    columns, valid = _attributes(recorded, extent, tick_ms, given)
+    columns, valid = ({}, {}) if keys_only else _attributes(recorded, extent, tick_ms, given)
     return Batch(tick, site, arrival, weight, columns, valid, replaces)
 
 
@@ -87,8 +103,7 @@ def _system(recorded: RecordedTable, attribute: Attribute, tick_ms: int) -> Syst
     """Return a system column; None if the table does not have it."""
     if attribute.name not in recorded.columns:
         return None
-    values, mask = convert_column(recorded, attribute.name, attribute, tick_ms)
-    return values, np.ones(len(values), bool) if mask is None else mask
+    return convert_column(recorded, attribute.name, attribute, tick_ms)
 
 
 def _corrections(
@@ -97,12 +112,13 @@ def _corrections(
     """Return the weight of each tuple, and the index that it replaces (0 for none, None if all are new)."""
     weight = unit_weights(len(recorded))
     if weights is not None:
-        weight = np.where(weights[1], weights[0], 1)
+        weight = _or_else(weights, unit_weights(len(recorded)))
         wrong = np.abs(weight) != 1
         _check(recorded, wrong, "_weight", "SN509", "a weight is 1 (the tuple exists) or -1 (it is retracted)")
     if replacing is None:
         return weight, None
-    values, present = replacing
+    values, mask = replacing
+    present = np.ones(len(values), bool) if mask is None else mask
     _check(recorded, present & (values < 1), "_replaces", "SN509", "indexes count from 1")
     return weight, np.where(present, values, 0) if present.any() else None
 
@@ -123,17 +139,24 @@ def _reading_keys(
             raise recorded.missing("_tick", f"a reading of `{extent.name}` has the tick it was sampled at")
         if site_column is None:
             raise recorded.missing("_site", f"a reading of `{extent.name}` has the site it was sampled at")
-    zeros = np.zeros(len(recorded), np.int64)
-    absent = zeros, np.zeros(len(recorded), bool)
+    absent = np.zeros(len(recorded), np.int64), np.zeros(len(recorded), bool)
     tick, has_tick = system["_tick"] or absent
     arrival, has_arrival = system["_arrival"] or absent
-    site, has_site = absent
-    if site_column is not None:
-        site, mask = convert_column(recorded, site_column, _SITE, tick_ms)
-        has_site = np.ones(len(site), bool) if mask is None else mask
-    _check(recorded, ~has_tick & ~(corrects & has_arrival), "_tick", "SN508", "a reading needs its tick")
-    _check(recorded, ~has_site & ~corrects, site_column, "SN508", "a reading needs its site")
-    return np.where(has_tick, tick, arrival), np.where(has_arrival, arrival, tick), site
+    site, has_site = absent if site_column is None else convert_column(recorded, site_column, _SITE, tick_ms)
+    if has_tick is not None:
+        known = corrects if has_arrival is None else corrects & has_arrival
+        _check(recorded, ~has_tick & ~known, "_tick", "SN508", "a reading needs its tick")
+    if has_site is not None:
+        _check(recorded, ~has_site & ~corrects, site_column, "SN508", "a reading needs its site")
+    return _or_else((tick, has_tick), arrival), _or_else((arrival, has_arrival), tick), site
+
+
+def _or_else(column: SystemColumn, other: IntArray) -> IntArray:
+    """Return the values of a column, those of the other where it has none."""
+    values, present = column
+    if present is None:
+        return values
+    return np.where(present, values, other) if present.any() else other
 
 
 def _stamps(recorded: RecordedTable, system: Mapping[str, SystemColumn | None]) -> tuple[IntArray, IntArray]:
@@ -143,13 +166,13 @@ def _stamps(recorded: RecordedTable, system: Mapping[str, SystemColumn | None]) 
         if len(recorded) or recorded.columns:
             raise recorded.missing("_arrival", "a pushed tuple has its delivery (or, with `_tick`, its time stamp)")
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    (tick, has_tick), (arrival, has_arrival) = stamps, deliveries
-    message = "a pushed tuple needs its delivery or its time stamp"
-    _check(recorded, ~has_tick & ~has_arrival, "_arrival", "SN508", message)
-    return np.where(has_tick, tick, arrival), np.where(has_arrival, arrival, tick)
+    if stamps[1] is not None and deliveries[1] is not None:
+        message = "a pushed tuple needs its delivery or its time stamp"
+        _check(recorded, ~stamps[1] & ~deliveries[1], "_arrival", "SN508", message)
+    return _or_else(stamps, deliveries[0]), _or_else(deliveries, stamps[0])
 
 
 def _check(recorded: RecordedTable, wrong: BoolArray, column: str | None, code: str, message: str) -> None:
     """Raise InputError at the first row that is wrong."""
     if wrong.any():
-        raise InputError(code, message, recorded.name, int(np.argmax(wrong)) + 1, column)
+        raise InputError(code, message, recorded.name, recorded.row(int(np.argmax(wrong))), column)

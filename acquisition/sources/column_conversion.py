@@ -15,8 +15,10 @@ from acquisition.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from acquisition.batch import dtype_of
 from acquisition.errors import InputError
 from acquisition.schema import Attribute, Type
+from acquisition.sources.arrow_arrays import codes_of, nulls_to_numpy, numbers_to_numpy
 from acquisition.sources.recorded_table import RecordedTable
 from acquisition.sources.value_conversion import ValueRejectedError, convert_value
+from gateway.errors import MoteloomError
 
 Column: TypeAlias = tuple[AnyArray, BoolArray | None]
 """Values, and which of them are present (None: all)."""
@@ -29,19 +31,25 @@ _WIDE = 38, 18
 """Precision and scale of a decimal that holds every 64-bit multiple of every scale, and the digits to round."""
 
 
+class TextNeededError(MoteloomError):
+    """A number that was parsed as a double or integer cannot be converted exactly: its text is needed."""
+
+
 def convert_column(recorded: RecordedTable, name: str, attribute: Attribute, tick_ms: int) -> Column:
     """Return a column as a batch stores the attribute. Raises InputError at the first value that does not fit."""
     array = to_arrow(recorded.columns[name])
     if isinstance(array, list):
         return _one_by_one(array, recorded, name, attribute, tick_ms)
-    mask: BoolArray | None = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+    mask = nulls_to_numpy(array)
     if array.null_count == len(array):
         return _blank(len(array), attribute), mask
     try:
-        values = _plain(array, attribute, tick_ms, recorded.text)
+        values = _plain(array, attribute, tick_ms, recorded)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         values = None
     if values is None:
+        if recorded.parsed:
+            raise TextNeededError(name)
         return _one_by_one(_python_values(array), recorded, name, attribute, tick_ms)
     return values, mask
 
@@ -97,19 +105,19 @@ def _one_by_one(
         try:
             values[row] = convert_value(item, attribute, tick_ms, recorded.text)
         except ValueRejectedError as error:
-            raise InputError(error.code, str(error), recorded.name, row + 1, name, error.help) from None
+            raise InputError(error.code, str(error), recorded.name, recorded.row(row), name, error.help) from None
     return values, None if present.all() else present
 
 
 # --- fast paths ------------------------------------------------------------------------------------------------------
 
 
-def _plain(array: pa.Array, attribute: Attribute, tick_ms: int, text: bool) -> AnyArray | None:
+def _plain(array: pa.Array, attribute: Attribute, tick_ms: int, recorded: RecordedTable) -> AnyArray | None:
     type_ = array.type
     if pa.types.is_string(type_):
         if attribute.type is Type.STRING:
             return _strings(array)
-        return _from_text(array, attribute, tick_ms) if text else None
+        return _from_text(array, attribute, tick_ms) if recorded.text else None
     if pa.types.is_timestamp(type_) and attribute.type is Type.TIME:
         return _instants(array, tick_ms)
     if not attribute.type.numeric:
@@ -117,16 +125,14 @@ def _plain(array: pa.Array, attribute: Attribute, tick_ms: int, text: bool) -> A
     if pa.types.is_integer(type_):
         return _from_integers(array, attribute)
     if pa.types.is_floating(type_):
-        return _from_floats(array, attribute)
+        return _from_floats(array, attribute, recorded.parsed)
     return _from_decimals(array, attribute) if pa.types.is_decimal(type_) else None
 
 
 def _strings(array: pa.Array) -> AnyArray:
     """Return strings; equal ones are the same object, so a column of categories costs a pointer for each row."""
-    coded = array.dictionary_encode()
-    words = np.append(coded.dictionary.to_numpy(zero_copy_only=False), "")
-    codes: IntArray = coded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
-    return words[codes]
+    codes, words = codes_of(array)
+    return np.array([*words, ""], object)[codes]
 
 
 def _matches(array: pa.Array, pattern: str) -> bool:
@@ -156,16 +162,20 @@ def _from_integers(array: pa.Array, attribute: Attribute) -> AnyArray | None:
     return _numpy(array).astype(np.float64)  # numpy rounds to the nearest double, Arrow raises
 
 
-def _from_floats(array: pa.Array, attribute: Attribute) -> AnyArray | None:
-    values = _finite(_numpy(array).astype(np.float64))
+def _from_floats(array: pa.Array, attribute: Attribute, parsed: bool) -> AnyArray | None:
+    """Return doubles as the attribute has them. `parsed` says that a text stood for each, which may be a little more or less."""
+    values = _finite(_numpy(array).astype(np.float64, copy=False))
     if values is None or (attribute.scale is None and not attribute.type.whole):
         return values
     if attribute.scale is None or attribute.type.whole:
         fits = (values == np.trunc(values)) & (np.abs(values) < 2.0**63)
-        return values.astype(np.int64) if fits.all() else None
-    # The product is off by at most half a unit in the last place, so only values close to a half are in doubt.
+        return values.astype(np.int64) if fits.all() and not parsed else None
+    # Text, double and product differ by less than 2^-11 up to here, so only values close to a half are in doubt.
     product = values * 10.0**attribute.scale
-    if not (np.abs(product) < 2.0**51).all():
+    nearest = np.rint(product)
+    if np.abs(product).max() < 2.0**40 and np.abs(product - nearest).max() < 0.499:
+        return nearest.astype(np.int64)
+    if parsed or not (np.abs(product) < 2.0**51).all():
         return None
     size = np.abs(product)
     down = np.floor(size)
@@ -209,7 +219,7 @@ def _finite(values: FloatArray) -> FloatArray | None:
 
 def _numpy(array: pa.Array) -> AnyArray:
     """Return a writable numpy array; nulls become 0."""
-    if array.null_count:
-        array = array.fill_null(pa.scalar(0).cast(array.type))
-    values: AnyArray = array.to_numpy(zero_copy_only=False).copy()
+    values, valid = numbers_to_numpy(array), nulls_to_numpy(array)
+    if valid is not None:
+        values[~valid] = 0
     return values

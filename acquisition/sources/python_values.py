@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from acquisition.errors import InputError
-from acquisition.sources.csv import read_csv
-from acquisition.sources.parquet import from_arrow, is_parquet, read_parquet
+from acquisition.sources.blocks import BlockSource, TableSource
+from acquisition.sources.csv_file import CsvFile
+from acquisition.sources.parquet import ParquetFile, from_arrow, is_parquet
 from acquisition.sources.recorded_table import RecordedTable
 
 
@@ -34,9 +35,19 @@ def to_recorded_table(data: Any, name: str) -> RecordedTable:
     return _rows(data, name)
 
 
+def to_blocks(data: Any, name: str) -> BlockSource:
+    """Return any kind of input as a source of blocks of rows. Arguments and errors as of `to_recorded_table`."""
+    return open_file(data) if isinstance(data, str | PathLike) else TableSource(to_recorded_table(data, name))
+
+
 def read_file(path: str | PathLike[str], name: str | None = None) -> RecordedTable:
     """Return the columns of a CSV or Parquet file. Raises InputError."""
-    return read_parquet(path, name) if is_parquet(path) else read_csv(path, name)
+    return open_file(path, name).whole()
+
+
+def open_file(path: str | PathLike[str], name: str | None = None) -> BlockSource:
+    """Return a CSV or Parquet file as a source of blocks of rows. Raises InputError."""
+    return ParquetFile(path, name) if is_parquet(path) else CsvFile(path, name)
 
 
 def _columns(data: Mapping[str, Any], name: str) -> RecordedTable:

@@ -13,7 +13,8 @@ class RecordedTable:
     """Named columns of equal length: Arrow arrays, numpy arrays, or lists of Python values.
 
     `name` is how errors refer to the input. With `text`, values are the text of a CSV file, so `12` may become an
-    integer; elsewhere a string stays a string. With `partial`, a row may lack attributes (dictionaries may).
+    integer; elsewhere a string stays a string. With `parsed`, numbers of such a file were parsed already. With `partial`,
+    a row may lack attributes (dictionaries may). `first` is how many rows of the input precede these.
     """
 
     name: str
@@ -21,9 +22,15 @@ class RecordedTable:
     length: int
     text: bool = False
     partial: bool = False
+    parsed: bool = False
+    first: int = 0
 
     def __len__(self) -> int:
         return self.length
+
+    def row(self, position: int) -> int:
+        """Return the number of a row as errors state it, from 1."""
+        return self.first + position + 1
 
     def expect(self, known: Collection[str], ignored: Collection[str] = ()) -> None:
         """Raise InputError at the first column that is neither known nor ignored: it may be a misspelt name."""

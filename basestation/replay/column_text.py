@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from acquisition.arrays import AnyArray, FloatArray, IntArray
 from acquisition.batch import values_of
+from acquisition.sources.arrow_arrays import literal, mask_to_arrow, numbers_to_arrow, strings_to_arrow
 from basestation.algebra.vector import Vector
 from basestation.updates.update import Interleaved
 
@@ -29,7 +30,9 @@ class Lines:
     last: int
 
 
-_EMPTY = pa.array([], pa.string())
+_STRING = pa.string()
+_NULL, _NOTHING = pa.nulls(1, _STRING)[0], literal("")
+_EMPTY = strings_to_arrow([])
 _PLAIN_LEAST, _PLAIN_LIMIT = 1e-4, 1e10
 """Arrow and Python both write doubles with a size from here up to there without an exponent."""
 
@@ -38,31 +41,32 @@ def text_of(vector: Vector, scale: int | None, quote: Callable[[str], str]) -> A
     """Return the values of a column as Arrow strings, null where they are null. `quote` encodes a string."""
     values = vector.values
     if values.dtype == object:
-        return _one_by_one(vector, scale, quote)
-    if scale is not None:
-        values = values_of(values, scale)
-    text = _floats(values) if values.dtype.kind == "f" else pa.array(values).cast(pa.string())
-    return text if vector.valid is None else pc.if_else(pa.array(vector.valid), text, pa.scalar(None, pa.string()))
+        text = _one_by_one(values.tolist(), scale, quote)
+    else:
+        if scale is not None:
+            values = values_of(values, scale)
+        text = _doubles(values) if values.dtype.kind == "f" else numbers(values)
+    return text if vector.valid is None else pc.if_else(mask_to_arrow(vector.valid), text, _NULL)
 
 
-def _one_by_one(vector: Vector, scale: int | None, quote: Callable[[str], str]) -> Any:
+def _one_by_one(values: Sequence[Any], scale: int | None, quote: Callable[[str], str]) -> Any:
     """Return strings and integers of more than 64 bits as text; each different value is encoded once."""
-    known: dict[Any, str | None] = {None: None}
-    values = vector.to_list()
-    for value in set(values) - known.keys():
-        known[value] = quote(value) if isinstance(value, str) else repr(value if scale is None else value / 10**scale)
-    return pa.array(map(known.__getitem__, values), pa.string(), size=len(values))
+    known = {
+        value: quote(value) if isinstance(value, str) else repr(value if scale is None else value / 10**scale)
+        for value in set(values)
+    }
+    return strings_to_arrow([known[value] for value in values])
 
 
-def _floats(values: FloatArray) -> Any:
+def _doubles(values: FloatArray) -> Any:
     size = np.abs(values)
     if not (((size >= _PLAIN_LEAST) & (size < _PLAIN_LIMIT)) | (size == 0)).all():
-        return pa.array(map(repr, values.tolist()), pa.string(), size=len(values))
-    text = pa.array(values).cast(pa.string())
+        return strings_to_arrow(list(map(repr, values.tolist())))
+    text = numbers(values)
     whole = np.trunc(values) == values
     if not whole.any():
         return text
-    return pc.if_else(pa.array(whole), pc.binary_join_element_wise(text, "", ".0"), text)
+    return pc.if_else(mask_to_arrow(whole), pc.binary_join_element_wise(text, literal(".0"), _NOTHING), text)
 
 
 def join_columns(pieces: Sequence[Any], null: str) -> Any:
@@ -73,12 +77,13 @@ def join_columns(pieces: Sequence[Any], null: str) -> Any:
             merged[-1] += piece
         else:
             merged.append(piece)
-    return pc.binary_join_element_wise(*merged, "", null_handling="replace", null_replacement=null)
+    merged = [literal(piece) if isinstance(piece, str) else piece for piece in merged]
+    return pc.binary_join_element_wise(*merged, _NOTHING, null_handling="replace", null_replacement=null)
 
 
-def integers(values: AnyArray) -> Any:
-    """Return integers as Arrow strings."""
-    return pa.array(np.ascontiguousarray(values)).cast(pa.string())
+def numbers(values: AnyArray) -> Any:
+    """Return numbers as Arrow strings."""
+    return numbers_to_arrow(values).cast(_STRING)
 
 
 def lines_of(ticks: IntArray, which: IntArray | slice, text: Any) -> Lines:
@@ -113,7 +118,7 @@ def order_lines(queries: Mapping[int, Sequence[Lines]]) -> Any:
     lines = pa.concat_arrays(texts)
     if len(queries) < 2:
         return lines
-    return lines.take(pa.array(np.lexsort((np.concatenate(numbers), np.concatenate(reached)))))
+    return lines.take(numbers_to_arrow(np.lexsort((np.concatenate(numbers), np.concatenate(reached)))))
 
 
 def to_text(lines: Any) -> str:

@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from acquisition.arrays import IntArray
+from acquisition.sources.arrow_arrays import numbers_to_arrow, strings_to_arrow
 from basestation.replay.column_text import (
     Lines,
-    integers,
     join_columns,
     lines_of,
+    numbers,
     order_lines,
     sequence_of,
     text_of,
@@ -41,7 +42,7 @@ from basestation.updates.update import (
 
 Ledger = Mapping[str, Mapping[str, int]]
 """Deliveries of each extent, counted by fate."""
-_NO_LINES = pa.array([], pa.string())
+_NO_LINES = strings_to_arrow([])
 
 
 class CsvOutput:
@@ -91,7 +92,7 @@ class CsvOutput:
 
     def _tuples(self, update: TupleUpdates) -> Any:
         t = [""] if self._loops else []
-        tags = [integers(update.tick), "", *t, integers(update.index), "", integers(update.weight)]
+        tags = [numbers(update.tick), "", *t, numbers(update.index), "", numbers(update.weight)]
         return self._line(update.query, tags, self._cells(update.query, update.rows))
 
     def _windows(self, update: WindowUpdates) -> Lines:
@@ -106,12 +107,12 @@ class CsvOutput:
         if len(removed):
             order = np.lexsort((weight, window))
             window, weight = window[order], weight[order]
-            cells = [text.take(pa.array(order)) for text in cells]
+            cells = [text.take(numbers_to_arrow(order)) for text in cells]
         t = []
         if self._loops:
-            t = [pa.array([field(_t(of)) for of in update.t.tolist()], pa.string()).take(pa.array(window))]
-        tick, n, revision = (integers(array[window]) for array in (update.tick, update.n, update.revision))
-        text = self._line(update.query, [tick, n, *t, "", revision, integers(weight)], cells)
+            t = [strings_to_arrow([field(_t(of)) for of in update.t.tolist()]).take(numbers_to_arrow(window))]
+        tick, n, revision = (numbers(array[window]) for array in (update.tick, update.n, update.revision))
+        text = self._line(update.query, [tick, n, *t, "", revision, numbers(weight)], cells)
         return lines_of(update.tick, window, text)
 
     def _cells(self, query: int, *parts: Rows) -> list[Any]:

@@ -14,6 +14,7 @@ from basestation.execution.plan_checks import StartBeforeRecordError, Unsupporte
 from basestation.language import syntax
 from basestation.planner.plan import Plan
 from basestation.replay.inputs import Recording
+from basestation.replay.recorded_stream import RecordedStream
 from basestation.replay.statements import SubmittedStatement
 from basestation.results.schema import schema_of
 from basestation.updates.update import Update, split_by_query
@@ -80,8 +81,8 @@ class Replay:
             raise NotExecutableError(refused)
 
     def updates(self) -> Iterator[list[Update]]:
-        """Lists of updates, each of some clock ticks, until the end of the replay."""
-        deliveries = [_Deliveries(name, batch, self.until) for name, batch in self.recording.batches.items()]
+        """Lists of updates, each of some clock ticks, until the end of the replay. Raises InputError for wrong data."""
+        deliveries = [_Deliveries(name, stream, self.until) for name, stream in self.recording.streams.items()]
         for clock in range(self.until + 1) if self.every_tick else self._ends(deliveries):
             for each in deliveries:
                 each.deliver(self.engine, clock)
@@ -96,15 +97,26 @@ class Replay:
         self.clock = self.until
         yield list(split_by_query(self.engine.finish(self.until)))
 
-    def _ends(self, deliveries: Iterable["_Deliveries"]) -> list[int]:
+    def _ends(self, deliveries: Sequence["_Deliveries"]) -> Iterator[int]:
         """The clock ticks to end: those of statements, and enough others to limit the tuples that the engine takes at once."""
         # A query begins with the clock tick after the last one that ended, so the tick before its submission ends too.
         before = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
-        arrivals = np.sort(np.concatenate([_NO_TICKS, *(each.arrivals for each in deliveries)]))
-        enough = arrivals[self._at_once - 1 :: self._at_once].tolist()
-        ends = np.unique(np.array([*self._later, *before, *enough, self.until], np.int64))
-        found: list[int] = ends[(ends >= 0) & (ends <= self.until)].tolist()
-        return found
+        asked = sorted({clock for clock in (*self._later, *before, self.until) if 0 <= clock <= self.until})
+        ended = -1
+        for last in asked:
+            while ended < last:
+                ended = min(last, self._find_end(deliveries))
+                yield ended
+
+    def _find_end(self, deliveries: Sequence["_Deliveries"]) -> int:
+        """The clock tick in which the last of the tuples comes that the engine takes at once; the last one if fewer come."""
+        for each in deliveries:
+            each.read(self._at_once)
+        waiting = [each.arrivals[: self._at_once] for each in deliveries]
+        arrivals = np.concatenate([_NO_TICKS, *waiting])
+        if len(arrivals) < self._at_once:
+            return self.until
+        return int(np.partition(arrivals, self._at_once - 1)[self._at_once - 1])
 
     def _correct(self, given: SubmittedStatement) -> None:
         try:
@@ -118,21 +130,47 @@ class Replay:
 
 
 class _Deliveries:
-    """The tuples of one extent in order of delivery."""
+    """The tuples of one extent in order of delivery, read as far as they are needed."""
 
-    def __init__(self, name: str, batch: Batch, until: int) -> None:
-        if len(batch) and (np.diff(batch.arrival) < 0).any():
-            batch = batch.take(np.argsort(batch.arrival, kind="stable"))
-        self._name = name
-        self._batch = batch.take(slice(0, int(np.searchsorted(batch.arrival, until, "right"))))
-        self._next = 0
+    def __init__(self, name: str, stream: RecordedStream, until: int) -> None:
+        self._name, self._until = name, until
+        self._blocks: Iterator[Batch] | None = stream.deliveries()
+        self._parts: list[Batch] = []  # what was read and is not delivered
+        self._next = 0  # where in the first of them
 
     @property
     def arrivals(self) -> IntArray:
-        return self._batch.arrival
+        """The clock ticks of the tuples that were read and are not delivered."""
+        arrivals = [batch.arrival for batch in self._parts]
+        return np.concatenate([_NO_TICKS, *arrivals])[self._next :]
+
+    def read(self, count: int) -> None:
+        """Read until `count` tuples wait, or all there are."""
+        while self._blocks is not None and sum(map(len, self._parts)) - self._next < count:
+            self._read_block()
+
+    def _read_until(self, clock: int) -> None:
+        """Read until all tuples of a clock tick are there."""
+        while self._blocks is not None and not (self._parts and self._parts[-1].arrival[-1] > clock):
+            self._read_block()
+
+    def _read_block(self) -> None:
+        batch = None if self._blocks is None else next(self._blocks, None)
+        if batch is None or (len(batch) and batch.arrival[0] > self._until):
+            self._blocks = None
+        elif len(batch):
+            self._parts.append(batch)
 
     def deliver(self, engine: Engine, clock: int) -> None:
         """Deliver the next tuples, up to and including those of a clock tick."""
-        first, self._next = self._next, int(np.searchsorted(self.arrivals, clock, "right"))
-        if first < self._next:
-            engine.deliver(self._name, self._batch.take(slice(first, self._next)))
+        self._read_until(clock)
+        while self._parts:
+            batch = self._parts[0]
+            first, end = self._next, int(np.searchsorted(batch.arrival, clock, "right"))
+            if first < end:
+                engine.deliver(self._name, batch if end - first == len(batch) else batch.take(slice(first, end)))
+            self._next = end
+            if end < len(batch):
+                return
+            del self._parts[0]
+            self._next = 0

@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
-import numpy as np
-
-from acquisition.batch import Batch, empty_batch
+from acquisition.batch import Batch
 from acquisition.errors import InputError
 from acquisition.extent import Catalog, Extent, ExtentKind
-from acquisition.sources.batch_conversion import batch_of, table_of
-from acquisition.sources.python_values import read_file, to_recorded_table
+from acquisition.sources.batch_conversion import table_of
+from acquisition.sources.python_values import read_file, to_blocks, to_recorded_table
 from basestation.algebra.vector import Vector
+from basestation.replay.recorded_stream import RecordedStream, read_stream
 from basestation.replay.statements import SubmittedStatement, find_extents
 from gateway.source import did_you_mean
 
@@ -27,20 +26,18 @@ class Recording:
     """All inputs and their catalog, in which `at sites all` means the sites that occur in them."""
 
     catalog: Catalog
-    batches: Mapping[str, Batch]  # of streams, in recorded order
+    streams: Mapping[str, RecordedStream]
     versions: Mapping[str, Versions]  # of tables
+
+    @property
+    def batches(self) -> dict[str, Batch]:
+        """All tuples of each stream, in recorded order. Raises InputError."""
+        return {name: stream.whole() for name, stream in self.streams.items()}
 
     def end(self) -> int:
         """The last tick of a delivery, tuple or version. A tuple stamped too far ahead does not count (semantics 1.5)."""
         last = [tick for versions in self.versions.values() for tick, _ in versions]
-        for name, batch in self.batches.items():
-            if not len(batch):
-                continue
-            last.append(int(batch.arrival.max()))
-            extent = self.catalog.find(name)
-            ahead = None if extent is None else extent.ahead
-            stamped = batch.tick if ahead is None else batch.tick[batch.tick - batch.arrival <= ahead]
-            last += [int(stamped.max())] if len(stamped) else []
+        last += [stream.last for stream in self.streams.values() if stream.last is not None]
         return max(last, default=0)
 
 
@@ -60,35 +57,25 @@ def read_recording(
             help = did_you_mean(name, names) or f"extents are {', '.join(f'`{n}`' for n in names)}"
             raise InputError("SN510", f"there is no extent `{name}`", help=help)
     read = find_extents(statements)
-    batches: dict[str, Batch] = {}
+    streams: dict[str, RecordedStream] = {}
     versions: dict[str, Versions] = {}
     for extent in catalog:
         given = inputs.get(extent.name)
         if extent.kind is not ExtentKind.STORED:
-            batches[extent.name] = _batch(given, extent, catalog.tick_ms)
+            streams[extent.name] = _stream(given, extent, catalog.tick_ms)
             continue
         if given is None and extent.source is not None and extent.name in read:
             given = read_file(Path(folder) / extent.source)
         versions[extent.name] = _versions(given, extent, catalog.tick_ms)
-    return Recording(_with_sites(catalog, batches), batches, versions)
+    return Recording(_with_sites(catalog, streams), streams, versions)
 
 
-def _batch(given: Input, extent: Extent, tick_ms: int) -> Batch:
+def _stream(given: Input, extent: Extent, tick_ms: int) -> RecordedStream:
     if given is None:
-        return empty_batch(extent.schema)
+        return RecordedStream(extent, lambda: iter(()))
     if is_versions(given):
         raise InputError("SN510", f"`{extent.name}` is {extent.kind}; only a stored extent has versions")
-    batch = batch_of(to_recorded_table(given, extent.name), extent, tick_ms)
-    early = batch.arrival < 0
-    if early.any():
-        row = int(np.argmax(early))
-        message = f"delivered at tick {batch.arrival[row]}, but the clock of a replay starts at 0"
-        raise InputError("SN508", message, getattr(given, "name", None) or _input_name(given, extent.name), row + 1)
-    return batch
-
-
-def _input_name(given: Input, name: str) -> str:
-    return str(given) if isinstance(given, str | Path) else name
+    return read_stream(to_blocks(given, extent.name), extent, tick_ms)
 
 
 def _versions(given: Input, extent: Extent, tick_ms: int) -> Versions:
@@ -114,10 +101,10 @@ def is_versions(given: Input) -> TypeGuard[list[tuple[int, Input]]]:
     )
 
 
-def _with_sites(catalog: Catalog, batches: Mapping[str, Batch]) -> Catalog:
+def _with_sites(catalog: Catalog, streams: Mapping[str, RecordedStream]) -> Catalog:
     """The catalog with the recorded sites, in ascending order, for `at sites all`."""
     known = {
-        extent.name: replace(extent, sites=tuple(np.unique(batches[extent.name].site).tolist()))
+        extent.name: replace(extent, sites=streams[extent.name].sites)
         for extent in catalog
         if extent.kind is ExtentKind.SENSED and extent.sites is None
     }

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from acquisition.sources.arrow_arrays import numbers_to_arrow, strings_to_arrow
 from basestation.replay.column_text import (
     Lines,
-    integers,
     join_columns,
     lines_of,
+    numbers,
     order_lines,
     sequence_of,
     text_of,
@@ -69,7 +70,7 @@ class JsonOutput:
                     ]
                 )
                 order = np.argsort(np.concatenate([tuples, marks]))
-                return lines_of(ticks, slice(None), text.take(pa.array(order)))
+                return lines_of(ticks, slice(None), text.take(numbers_to_arrow(order)))
             case WindowUpdates() | EpochMarks() if len(update):
                 return lines_of(update.tick, slice(None), self._encoded(update))
             case PunctuationUpdate():
@@ -79,12 +80,12 @@ class JsonOutput:
     def _encoded(self, update: Update) -> Any:
         """A line for each window or mark."""
         lines = update_as_json(update, self._scales[update.query])
-        return pa.array([_encode(line) + "\n" for line in lines], pa.string())
+        return strings_to_arrow([_encode(line) + "\n" for line in lines])
 
     def _tuples(self, update: TupleUpdates) -> Any:
         """The same lines as those of `update_as_json`, made by column."""
-        pieces: list[Any] = [f'{{"type":"tuple","query":{update.query},"tick":', integers(update.tick), ',"index":']
-        pieces += [integers(update.index), ',"weight":', integers(update.weight), ',"row":[']
+        pieces: list[Any] = [f'{{"type":"tuple","query":{update.query},"tick":', numbers(update.tick), ',"index":']
+        pieces += [numbers(update.index), ',"weight":', numbers(update.weight), ',"row":[']
         for column, scale in zip(update.rows.columns, self._scales[update.query], strict=True):
             pieces += [text_of(column, scale, _encode), ","]
         return join_columns([*pieces[: -1 if update.rows.columns else None], "]}\n"], "null")
