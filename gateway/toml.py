@@ -54,12 +54,21 @@ def _mask_secrets(text: str) -> str:
     return _SECRET.sub(mask, text)
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value that the program takes, and where it stands; `place` is None where it is the default."""
+
+    path: Path
+    value: Any
+    place: Span | None
+
+
 @dataclass(slots=True)
 class TomlTable:
     """One table of a document. Reading a key checks its value; it returns None where it has noted a fault.
 
     All tables of a document note their faults in one list. `places` has the spans of key and value by path. `close`
-    reports the keys that were never read.
+    reports the keys that were never read. All tables of a document note the values that were taken in `settings`.
     """
 
     source: Source
@@ -68,6 +77,7 @@ class TomlTable:
     faults: list[Diagnostic]
     path: Path = ()
     read_keys: set[str] = field(default_factory=set)
+    settings: list[Setting] = field(default_factory=list)
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
@@ -88,10 +98,12 @@ class TomlTable:
             if default is ...:
                 self.fault("SN703", f"{self._name()} has no `{key}`; expected {expected}")
                 return None
+            self.settings.append(Setting((*self.path, key), default, None))
             return default
         if not check(self.values[key]):
             self.fault("SN704", f"`{key}`: expected {expected}, found {_shown(self.values[key])}", key)
             return None
+        self.settings.append(Setting((*self.path, key), self.values[key], self.places[*self.path, key][1]))
         return self.values[key]
 
     def text(self, key: str, default: Any = ...) -> str | None:
@@ -144,7 +156,8 @@ class TomlTable:
             )
 
     def _inner(self, key: str) -> "TomlTable":
-        return TomlTable(self.source, self.values[key], self.places, self.faults, (*self.path, key))
+        path = (*self.path, key)
+        return TomlTable(self.source, self.values[key], self.places, self.faults, path, settings=self.settings)
 
     def _name(self) -> str:
         return f"`{'.'.join(str(part) for part in self.path)}`" if self.path else "the file"

@@ -14,7 +14,7 @@ from gateway.broker_settings import BrokerSettings, read_link_table
 from gateway.diagnostics import Diagnostic
 from gateway.frame import BROADCAST, COORDINATOR
 from gateway.source import Source, Span, did_you_mean
-from gateway.toml import ConfigError, TomlTable, is_number, is_whole, read_toml
+from gateway.toml import ConfigError, Setting, TomlTable, is_number, is_whole, read_toml
 from innet.costs.hardware import list_hardware, load_hardware
 from innet.deployment import Deployment, Position, SensorSpec, Site
 from innet.deployment.propagation import PropagationModel, predict_link_ratios
@@ -25,8 +25,8 @@ _MAX_FAULTS = 10  # reported of one table of links
 _NO_POSITION: Position = (0.0, 0.0, 0.0)  # stands for one with a fault
 
 
-def read_deployment(path: str | Path) -> Deployment:
-    """Read the deployment in a file. ConfigError with all faults, or OSError."""
+def read_deployment(path: str | Path, settings: list[Setting] | None = None) -> Deployment:
+    """Read the deployment in a file, and note the values taken in `settings`. ConfigError with all faults, or OSError."""
     path = Path(path)
     try:
         text = _read(path)
@@ -34,16 +34,20 @@ def read_deployment(path: str | Path) -> Deployment:
         raise ConfigError(
             [Diagnostic("SN708", f"expected UTF-8: {error.reason}", Source("", str(path)), Span(0, 1))]
         ) from error
-    return parse_deployment(text, str(path), lambda name: _read(path.parent / name))
+    return parse_deployment(text, str(path), lambda name: _read(path.parent / name), settings)
 
 
 def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig")
 
 
-def parse_deployment(text: str, name: str | None, beside: Callable[[str], str]) -> Deployment:
+def parse_deployment(
+    text: str, name: str | None, beside: Callable[[str], str], settings: list[Setting] | None = None
+) -> Deployment:
     """Parse the text of a deployment; `beside` returns the text of a file that it names."""
     top = read_toml(Source(text, name))
+    if settings is not None:
+        top.settings = settings
     boards = _boards(top)
     gateways = _gateways(top)
     motes = {}
