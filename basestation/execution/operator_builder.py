@@ -288,10 +288,10 @@ class OperatorBuilder:
             if isinstance(leaf, window.LoopWindow) and isinstance(source, LoopTimeWindows | LoopRowWindows):
                 loops[leaf.loop.t.id] = leaf.loop
                 streams.setdefault(leaf.loop.t.id, []).append(LoopInput(place, source, leaf.left, leaf.right))
-        made = [
-            ForLoop(loop, streams[t], self._start, self._first, self._live and len(loops) == 1)
-            for t, loop in loops.items()
-        ]
+        # Rows that are answered before they are complete (11) may be combined otherwise later: all combinations are made again.
+        shifts = len(loops) > 1 and self._within is not None and any(isinstance(i, LoopRowWindows) for i in inputs)
+        resumes = self._live and not shifts
+        made = [ForLoop(loop, streams[t], self._start, self._first, resumes) for t, loop in loops.items()]
         return ForLoops(made, len(inputs)) if made else None
 
     def _load_rows(self, source: WindowSource) -> WindowSource:

@@ -13,20 +13,19 @@ from basestation.algebra.expression import Expression
 from basestation.algebra.window import LoopRange
 from basestation.execution.columns.window_batch import NEVER, NO_WINDOW, IssuedWindows, make_windows
 from basestation.execution.query_failure import QueryFailedError, QueryHalt
+from basestation.execution.windowing.loop_combinations import LoopCombinations
 from basestation.execution.windowing.loop_expressions import (
     evaluate_condition,
     evaluate_integer,
     find_slope,
     is_rising,
 )
+from basestation.execution.windowing.loop_iteration import Ends, LoopIteration
 from basestation.execution.windowing.loop_windows import LoopRowWindows, LoopTimeWindows
 from basestation.execution.windowing.window_product import WindowProduct, WindowSequence
 
 EVALUATION_LIMIT = 10_000
-"""The number of the evaluation at one tick that is an error in a replay (14). A live loop goes on in the next step."""
-
-Ends = tuple[int, int]
-"""The left and the right end of one window: ticks or rows."""
+"""The number of the evaluation at one tick that is an error in a replay (14). Live loops go on in the next step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +38,11 @@ class LoopInput:
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class LoopIteration:
-    """One value of t: the ends of its windows, by input position. It is the n-th at its tick."""
-
-    tick: int
-    n: int
-    t: int
-    ends: dict[int, Ends]
-
-
 class ForLoop:
     """One loop. A loop that goes backwards ends behind `first`, the first tick on record.
 
     A loop that `resumes` makes fewer than EVALUATION_LIMIT windows in one step, and goes on in the next; any other loop fails
-    at the evaluation with that number at one tick.
+    at the evaluation with that number at one tick. `halt` is set when the loop cannot go on.
     """
 
     def __init__(
@@ -67,26 +56,40 @@ class ForLoop:
         self._before, self._n = start, 0  # the tick of the last window, and how many it has
         self.halt: QueryHalt | None = None
 
+    @property
+    def resumes(self) -> bool:
+        """Whether it goes on in the next step after many evaluations."""
+        return self._resumes
+
     def due(self, upto: int) -> list[LoopIteration]:
-        """The iterations up to a tick that were not given before. `halt` is set when the loop cannot go on."""
+        """The iterations up to a tick that were not given before."""
+        found: list[LoopIteration] = []
+        while (tick := self.next_tick(upto)) is not None:
+            if self._resumes and len(found) == EVALUATION_LIMIT - 1:
+                break
+            if not self._resumes and tick == self._before and self._n == EVALUATION_LIMIT - 1:
+                self._halt(f"this is the {EVALUATION_LIMIT:,}th evaluation at tick {tick}")
+                break
+            found.append(self.take())
+        return found
+
+    def next_tick(self, upto: int) -> int | None:
+        """The tick of the next iteration; None if there is none up to a tick."""
         if not self._began and upto >= self._start:
             self._began = True
             self._advance(lambda: (evaluate_integer(self._loop.first, self._values(0)), False))
-        found: list[LoopIteration] = []
-        while self._next is not None:
-            t, ends = self._next
-            tick = self._made_at(ends)
-            if tick is None or tick > upto or (self._resumes and len(found) == EVALUATION_LIMIT - 1):
-                break
-            self._n = self._n + 1 if tick == self._before else 1
-            self._before = tick
-            if self._n == EVALUATION_LIMIT and not self._resumes:
-                self._halt(f"this is the {EVALUATION_LIMIT:,}th evaluation at tick {tick}")
-                break
-            by_place = {stream.place: pair for stream, pair in zip(self._streams, ends, strict=True)}
-            found.append(LoopIteration(tick, self._n, t, by_place))
-            self._advance(lambda t=t: self._change(t))  # type: ignore[misc]  # mypy cannot infer the default of a lambda
-        return found
+        tick = None if self._next is None else self._made_at(self._next[1])
+        return None if tick is None or tick > upto else tick
+
+    def take(self) -> LoopIteration:
+        """Take the next iteration, which there is, and compute the one after it."""
+        if self._next is None or (tick := self._made_at(self._next[1])) is None:
+            raise ValueError("the loop has no next iteration")
+        t, ends = self._next
+        self._n = self._n + 1 if tick == self._before else 1
+        self._before = tick
+        self._advance(lambda: self._change(t))
+        return LoopIteration(tick, self._n, t, {s.place: pair for s, pair in zip(self._streams, ends, strict=True)})
 
     def _values(self, t: int) -> dict[int, int]:
         return {self._loop.t.id: t, self._loop.start.id: 0 if self._loop.rows else self._start}
@@ -152,8 +155,11 @@ class ForLoops:
         """`width` is the number of inputs of the block."""
         self._loops, self._width = loops, width
         self._product = WindowProduct(len(loops))
+        # Several loops that go on in the next step are combined one window after another.
+        resumes = len(loops) > 1 and all(loop.resumes for loop in loops)
+        self._combinations = LoopCombinations(loops) if resumes else None
         self._iterations: list[_Iterations] = [{} for _ in loops]
-        self._count = 0
+        self._counts = [0] * len(loops)
         self.halt: QueryHalt | None = None
 
     def __len__(self) -> int:
@@ -166,17 +172,10 @@ class ForLoops:
 
         The windows of the inputs are added to `issued`. An error in one of the loops ends all of them at its tick.
         """
-        iterations = [loop.due(upto) for loop in self._loops]
-        halts = [loop.halt for loop in self._loops if loop.halt is not None]
-        if halts:
-            self.halt = halt = min(halts, key=lambda halt: halt.tick)
-            iterations = [[each for each in of if each.tick <= halt.tick] for of in iterations]
-        new = [self._issue(known, of, issued) for known, of in zip(self._iterations, iterations, strict=True)]
-        if len(new) == 1:
-            ticks, numbers = new[0].tick, new[0].number[:, None]
-            n = np.array([each.n for each in iterations[0]], np.int64)
+        if self._combinations is not None:
+            ticks, n, numbers = self._combine(self._combinations, upto, issued)
         else:
-            ticks, n, numbers = self._product.combine(new, certain)
+            ticks, n, numbers = self._combine_all(upto, certain, issued)
         rows = [
             [known[number] for known, number in zip(self._iterations, row, strict=True)] for row in numbers.tolist()
         ]
@@ -192,26 +191,58 @@ class ForLoops:
             return ticks, n, parts, [row[0][0] for row in rows]
         return ticks, n, parts, [tuple(t for t, _ in row) for row in rows]
 
-    def _issue(
-        self, known: _Iterations, iterations: list[LoopIteration], issued: Sequence[IssuedWindows]
-    ) -> WindowSequence:
-        """Issue the windows of new iterations of one loop; these are `known` by their numbers from now on."""
-        numbers = self._count + np.arange(len(iterations))
-        self._count += len(iterations)
+    def _combine_all(
+        self, upto: int, certain: int, issued: Sequence[IssuedWindows]
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """(ticks, n, numbers of iterations with a column for each loop) of all combinations behind `certain`."""
+        iterations = [loop.due(upto) for loop in self._loops]
+        halts = [loop.halt for loop in self._loops if loop.halt is not None]
+        if halts:
+            self.halt = halt = min(halts, key=lambda halt: halt.tick)
+            iterations = [[each for each in of if each.tick <= halt.tick] for of in iterations]
+        new = [self._issue(place, of, issued) for place, of in enumerate(iterations)]
+        if len(new) == 1:
+            n = np.array([each.n for each in iterations[0]], np.int64)
+            return new[0].tick, n, new[0].number[:, None]
+        return self._product.combine(new, certain)
+
+    def _combine(
+        self, combinations: LoopCombinations, upto: int, issued: Sequence[IssuedWindows]
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """The same, of the next combinations: fewer than EVALUATION_LIMIT."""
+        found, taken = combinations.take(upto, EVALUATION_LIMIT - 1)
+        for place, of in enumerate(taken):
+            self._issue(place, of, issued)
+        halts = [loop.halt for loop in self._loops if loop.halt is not None]
+        if halts and combinations.between_ticks:
+            halt = min(halts, key=lambda halt: halt.tick)
+            if all(loop.next_tick(halt.tick) is None for loop in self._loops):
+                self.halt = halt
+        ticks, n = (np.array([each[at] for each in found], np.int64) for at in (0, 1))
+        return ticks, n, np.array([each[2] for each in found], np.int64).reshape(-1, len(self))
+
+    def _issue(self, place: int, iterations: list[LoopIteration], issued: Sequence[IssuedWindows]) -> WindowSequence:
+        """Issue the windows of new iterations of the loop at a place; these are known by their numbers from now on."""
+        known = self._iterations[place]
+        numbers = self._counts[place] + np.arange(len(iterations))
+        self._counts[place] += len(iterations)
         ticks = np.array([each.tick for each in iterations], np.int64)
         if iterations:
             n = np.array([each.n for each in iterations], np.int64)
-            places = iterations[0].ends
-            ends = {place: np.array([each.ends[place] for each in iterations], np.int64) for place in places}
-            added = {place: issued[place].add(make_windows(ticks, n, *of.T)).tolist() for place, of in ends.items()}
-            for at, (number, each) in enumerate(zip(numbers.tolist(), iterations, strict=True)):
-                known[number] = each.t, {place: of[at] for place, of in added.items()}
+            inputs = iterations[0].ends
+            ends = {each: np.array([of.ends[each] for of in iterations], np.int64) for each in inputs}
+            added = {each: issued[each].add(make_windows(ticks, n, *of.T)).tolist() for each, of in ends.items()}
+            for at, (number, iteration) in enumerate(zip(numbers.tolist(), iterations, strict=True)):
+                known[number] = iteration.t, {each: of[at] for each, of in added.items()}
         return WindowSequence(ticks, numbers)
 
     def _forget(self) -> None:
         """Drop the iterations that no later combination has."""
         for at, known in enumerate(self._iterations):
-            needed = set(self._product.open_numbers(at).tolist())
+            open_numbers = (
+                self._product.open_numbers(at) if self._combinations is None else self._combinations.open_numbers(at)
+            )
+            needed = set(open_numbers.tolist())
             self._iterations[at] = {number: each for number, each in known.items() if number in needed}
 
     def open_numbers(self, place: int) -> IntArray:

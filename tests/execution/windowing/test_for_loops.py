@@ -13,12 +13,14 @@ import pytest
 from basestation.algebra.node import walk
 from basestation.algebra.window import LoopWindow
 from basestation.execution.engine import Engine
+from basestation.execution.snapshot import restore_engine, save_engine
+from basestation.execution.windowing import for_loops
 from basestation.execution.windowing.for_loops import EVALUATION_LIMIT
 from basestation.execution.windowing.loop_expressions import find_slope
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
-from basestation.updates.update import split_singly
+from basestation.updates.update import QueryFailure, split_singly
 from tests.agreement.compare import agree, replayed
 from tests.execution.query_generators import looping
 from tests.oracles.generate import case
@@ -414,3 +416,57 @@ def test_live_loop_goes_on_in_next_step_after_many_evaluations():
     assert sizes == [0, 0, EVALUATION_LIMIT - 1, EVALUATION_LIMIT - 1, 7, 0]
     assert [update.t for updates in given for update in updates] == list(range(count))
     assert [update.n for updates in given for update in updates] == list(range(1, count + 1))
+
+
+def live_windows(text, clocks, saved=False):
+    """[(tick, n, t)] of each clock tick, and the failures, of an engine that runs live."""
+    engine = Engine(read_schema("p: pushed (v:integer) late revise by 5 sec\nq: pushed (v:integer)"), live=True)
+    engine.add(1, bind_text(text, engine.catalog)[0])
+    given, failures = [], []
+    for clock in range(clocks):
+        updates = list(split_singly(engine.on_clock(clock)))
+        failures += [(clock, each.message) for each in updates if isinstance(each, QueryFailure)]
+        given.append([(each.tick, each.n, each.t) for each in updates if not isinstance(each, QueryFailure)])
+        engine = restore_engine(save_engine(engine)) if saved else engine
+    return given, failures
+
+
+TWO = "SELECT COUNT(*) AS n FROM p, q FOR (t = 0; {}; t++) {{ WindowIs(p, {}); }} FOR (t = 0; {}; t++) {{ WindowIs(q, {}); }}"
+
+
+def test_several_live_loops_go_on_in_next_step():
+    count = EVALUATION_LIMIT + 5
+    given, failures = live_windows(TWO.format("t < 1", "1, 2", f"t < {count}", "1, 2"), 6)
+    assert not failures and sum(map(len, given[:4])) == count
+    assert max(map(len, given)) < EVALUATION_LIMIT
+    assert [each for of in given for each in of] == [(2, 1 + b, (0, b)) for b in range(count)]
+
+
+def test_live_loop_without_end_leaves_first_one_where_it_is():
+    given, failures = live_windows(TWO.format("t < 9", "1, 2", "t >= 0", "1, 2"), 5)
+    assert not failures and sum(map(len, given)) > EVALUATION_LIMIT
+    assert [each for of in given for each in of] == [(2, 1 + b, (0, b)) for b in range(sum(map(len, given)))]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("limit", [2, 3, 8])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("t < 4", "t / 2, t / 2", "t < 5", "t / 3, t / 3"),
+        ("t < 5", "0, 4", "t < 3", "3, 3 + t"),
+        ("t < 3", "t, t", "t < 3", "2 * t, 2 * t"),
+        ("t < 9", "t, 12 / (3 - t)", "t < 9", "t, t"),  # divides by zero where t is 3
+        ("t < 0", "t, t", "t < 9", "t, t"),
+    ],
+)
+def test_live_loops_combine_in_steps_as_at_once(parts, limit, saved, monkeypatch):
+    text = TWO.format(*parts)
+    expected = replayed("p: pushed (v:integer)\nq: pushed (v:integer)", {"p": [], "q": []}, [text], until=79).result
+    whole, ended = live_windows(text, 80)
+    monkeypatch.setattr(for_loops, "EVALUATION_LIMIT", limit)
+    found, failures = live_windows(text, 80, saved)
+    windows = [each for of in found for each in of]
+    assert windows == [each for of in whole for each in of] == [(w.tick, w.n, w.t) for w in expected.windows()]
+    assert [why for _, why in failures] == [why for _, why in ended] and bool(ended) == bool(expected.errors)
+    assert max(map(len, found)) < limit
