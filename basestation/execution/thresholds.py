@@ -29,9 +29,8 @@ PENDING_PARTS = 64
 BUFFER_SCAN_PARTS, BUFFER_PARTS = 64, 1024
 """A buffer of more parts than the first is concatenated before each part is looked at. One of more than the second concatenates all
 parts but the first, which may be long."""
-LOG_SCAN_PARTS, LOG_PARTS = 32, 256
-"""The same for the log of an extent: more parts than the first are concatenated before a search by tick, and so many small ones
-that were added last are concatenated into one."""
+LOG_PARTS = 256
+"""So many small parts that were added last to the log of an extent are concatenated into one."""
 BINARY_SEARCH_ROWS = 16
 """With more rows per window than this, binary search finds the edges of windows faster than counting the rows does."""
 

@@ -25,7 +25,6 @@ SIZES = (
     (thresholds, "PENDING_PARTS", 1),
     (thresholds, "SPARSE_FACTOR", 1),
     (thresholds, "LOG_PARTS", 2),
-    (thresholds, "LOG_SCAN_PARTS", 1),
     (thresholds, "BUFFER_SCAN_PARTS", 1),
     (thresholds, "BUFFER_PARTS", 1),
     (thresholds, "COALESCED_BATCHES", 3),

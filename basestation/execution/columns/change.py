@@ -9,7 +9,7 @@ from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.execution.columns.integer_arrays import distinct
 from basestation.execution.columns.tuple_versions import TupleVersions
-from basestation.execution.columns.tuples import Tuples
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 from basestation.execution.columns.window_batch import NEVER
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ class Change:
     watermark: int
     marks: "Sequence[Punctuation]" = ()
     versions: TupleVersions | None = None
+
+    def undo(self, tuples: Tuples, low: int, high: int) -> Tuples:
+        """Return what the stream had from tick low to tick high before the change; `tuples` are what it has now."""
+        later = [self.inserted.ident] if self.versions is None else [self.inserted.ident, self.versions.tuples.ident]
+        removed = self.removed.take((self.removed.tick >= low) & (self.removed.tick <= high))
+        return concatenate_tuples([tuples.take(~np.isin(tuples.ident, np.concatenate(later))), removed])
 
     @property
     def inserted_count(self) -> int:

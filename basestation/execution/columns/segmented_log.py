@@ -9,7 +9,7 @@ import numpy as np
 
 from acquisition.arrays import IntArray
 from basestation.execution import thresholds
-from basestation.execution.columns.tuples import Tuples, concatenate_tuples
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like
 
 
 class SegmentedLog:
@@ -18,6 +18,7 @@ class SegmentedLog:
     def __init__(self) -> None:
         self._parts: list[Tuples] = []
         self._begins: list[int] = []
+        self._ticks: list[tuple[int, int]] = []  # the least and the greatest tick of each segment, or beyond
         self._ordered: list[bool] = []  # whether the segment is known to be in the order of ticks, each tuple on time
         self._whole = 0  # the length of the arrays that the first segment is a slice of
         self._loose = 0  # how many of the last segments were not concatenated yet
@@ -31,6 +32,7 @@ class SegmentedLog:
             self._whole = len(tuples)
         self._parts.append(tuples)
         self._begins.append(int(tuples.ident[0]))
+        self._ticks.append((int(tuples.tick.min()), int(tuples.tick.max())))
         self._ordered.append(ordered)
         self._loose += 1
         if self._loose > thresholds.LOG_PARTS:
@@ -49,6 +51,8 @@ class SegmentedLog:
     def _concatenate(self, first: int) -> None:
         """Make one segment of all from `first` on."""
         self._parts[first:] = [concatenate_tuples(self._parts[first:])]
+        lows, highs = zip(*self._ticks[first:], strict=True)
+        self._ticks[first:] = [(min(lows), max(highs))]
         self._ordered[first:] = [all(self._ordered[first:])]
         del self._begins[first + 1 :]
         self._loose = 0
@@ -74,10 +78,12 @@ class SegmentedLog:
         return found.take(back)
 
     def between(self, low: int, high: int) -> Tuples:
-        """Return the tuples from tick low to tick high; at least one tuple is held."""
-        if len(self._parts) > thresholds.LOG_SCAN_PARTS:
-            self._concatenate(0)
-        return concatenate_tuples([part.take((part.tick >= low) & (part.tick <= high)) for part in self._parts])
+        """Return the tuples from tick low to tick high; at least one tuple is held. Only segments with such ticks are read."""
+        near = [
+            part for part, (least, last) in zip(self._parts, self._ticks, strict=True) if least <= high and last >= low
+        ]
+        found = [part.take((part.tick >= low) & (part.tick <= high)) for part in near]
+        return concatenate_tuples(found or [empty_like(self._parts[0])])
 
     def forget(self, before: int, watermark: int) -> int | None:
         """Drop tuples of earlier ticks that have entered, up to the first that is not one, or some before it.
@@ -99,7 +105,7 @@ class SegmentedLog:
                 self._begins[0] += first
                 self._parts[0] = part.take(slice(first, None))
                 return self._begins[0]
-            del self._ordered[0]
+            del self._ordered[0], self._ticks[0]
             number = self._begins.pop(0) + len(self._parts.pop(0))
             self._loose = min(self._loose, len(self._parts))
             self._whole = len(self._parts[0]) if self._parts else 0

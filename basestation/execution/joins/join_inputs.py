@@ -109,30 +109,32 @@ def filter_tuples(tuples: Tuples, leaf: PlanNode, steps: Steps) -> Tuples:
 
 
 class JoinStore(WindowStore):
-    """The tuples of one stream that joins may still reach, after the selections and projections below the joins."""
+    """The tuples of one stream that open windows reach, after the selections and projections below the joins."""
 
     def __init__(self, stream: Stream, level: int, leaf: PlanNode, steps: Steps) -> None:
         super().__init__(stream, level)
         self._leaf, self._steps = leaf, steps
         self.none = filter_tuples(empty_like(stream.all().inserted), leaf, steps)
         self.tuples = TupleStore(self.none)
-        self.fill()
 
     def describe(self) -> OperatorDescription:
-        limit = None if self.reach is None else self.stream.max_tuples(self.reach + self.stream.horizon)
+        limit = None if self.reach is None else self.stream.max_tuples(self.reach)
         entry = 8 * (2 + len(self.none.columns))
         state = StateDescription("tuples", limit, entry, len(self.tuples), array_bytes(*self.tuples.arrays()))
         return OperatorDescription("join state", "tuples by position, indexed by key and tick", state)
 
-    def fill(self) -> None:
-        self.tuples.replace_all(filter_tuples(self.stream.all().inserted, self._leaf, self._steps))
+    def clear(self) -> None:
+        self.tuples.replace_all(self.none)
+
+    def load(self, tuples: Tuples) -> None:
+        self.tuples.build(filter_tuples(tuples, self._leaf, self._steps))
 
     def __len__(self) -> int:
         return len(self.tuples)
 
     def take(self, change: Change) -> None:
         self.tuples.remove(change.removed.ident)
-        self.tuples.build(filter_tuples(change.inserted, self._leaf, self._steps))
+        self.load(self.held(change.inserted))
 
     def forget(self, before: int) -> None:
         self.tuples.evict(before)
@@ -143,10 +145,13 @@ class StreamJoinInput(JoinInput):
 
     def __init__(self, source: TimeWindows, store: JoinStore, leaf: PlanNode, steps: Steps) -> None:
         super().__init__(source, leaf, steps)
-        self._stream, self.store = store.stream, store.tuples
+        self._stream, self._store, self.store = store.stream, store, store.tuples
         self.ids = dict(zip(self.none.columns, store.none.columns, strict=True))
         if type(source) is TimeWindows and source.begin is not None:
             self.span = source.begin - source.slide + 1, source.end
+
+    def prepare(self, windows: WindowBatch) -> None:
+        self._store.recall(windows.left, windows.right)
 
     def rank(self, positions: IntArray) -> IntArray:
         """The index; for tuples without one, the order in which they will enter."""

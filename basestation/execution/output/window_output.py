@@ -119,7 +119,7 @@ class WindowOutput(Operator):
         if self._filters_stream and len(self._predicates) != known:
             source = self.block.inputs[0]
             assert isinstance(source, TimeWindows), "a filtered stream is below windows of time"
-            source.store.fill()
+            source.store.refill()
 
     @property
     def _members(self) -> Iterator[ViewMember]:

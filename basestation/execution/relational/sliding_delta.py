@@ -46,6 +46,8 @@ class SlidingDelta:
 
     def except_all(self, windows: WindowBatch, first_windows: IntArray, second_windows: IntArray) -> WindowContents:
         """The rows that window first_windows[i] has and second_windows[i] has not, in order."""
+        if isinstance(self._input, TimeWindows):
+            self._input.recall(windows)
         mine, theirs = windows.take(first_windows), windows.take(second_windows)
         came, went = _ends(mine, theirs), _ends(theirs, mine)
         reached = self._read(np.concatenate([came[1], went[1]]), np.concatenate([came[2], went[2]]))

@@ -19,6 +19,7 @@ from basestation.algebra.vector import Vector, constant
 from basestation.execution import thresholds
 from basestation.execution.columns.cells import CellMatrix, Cells
 from basestation.execution.columns.tuples import Tuples
+from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.interfaces import Claims, View
 from basestation.execution.slices.dense_stacks import DenseStacks
 from basestation.execution.slices.filter_groups import FilterGroups
@@ -73,17 +74,21 @@ class FilteredSlices(SharedSlices):
         self._groups_by_filter = FilterGroups(node.groups)
         return SliceFolder(node, own, self._groups_by_filter)
 
-    def fill(self) -> None:
+    def clear(self) -> None:
         self._young = []
         self._stacks: dict[int, DenseStacks] = {}  # by the number of slices of a window
         self._read_columns()
-        super().fill()
+        super().clear()
 
     def _read_columns(self) -> None:
         self.lineage.columns = self._folder.read_columns - {FILTER.id}
 
-    def _read_parts(self) -> Iterable[Tuples]:
-        return self.lineage.all_in_parts()
+    def read_parts(self, low: int, high: int) -> Iterable[Tuples]:
+        if self.is_behind:
+            self._settle()
+        versions = None if self._versions is None else self._versions.tuples.ident
+        for part in self.lineage.in_parts(self.read(self.lineage.child, low, high)):
+            yield part if versions is None else part.take(~np.isin(part.ident, versions))
 
     # --- queries come and go -------------------------------------------------------------------------------------------
 
@@ -93,7 +98,9 @@ class FilteredSlices(SharedSlices):
         if is_new:
             super()._settle()
             self._changed()
-            slices, tuples, _ = self._held_of(self._folder.needed(self.lineage.matches_of(number)))
+            self._drop_before_kept()
+            matches = self.lineage.matches_of(number, self.lineage.child.between(self._kept_from, NEVER))
+            slices, tuples, _ = self._held_of(self._folder.needed(matches))
             if not self._folder.is_grouped:  # a query without GROUP BY has a row even in an empty window
                 self._groups_by_filter.of([Vector(np.array([number]))], 1)
             if len(tuples):
@@ -106,7 +113,7 @@ class FilteredSlices(SharedSlices):
         if self._folder.registry.has_new:  # all states are made again, in parts of bounded size
             self._folder.registry.renew()
             self._changed()
-            self.fill()
+            self.refill()
         else:
             super()._renew_aggregates()
             self._read_columns()

@@ -120,9 +120,16 @@ class PartialSlices(SharedSlices):
         self._node, self._sources = node, node.child.sources
         super().__init__(stream, level, node, start, node.aggregates)
 
-    def fill(self) -> None:
-        super().fill()
-        self._take_in(self.stream.intake.all())
+    @property
+    def recalls(self) -> bool:
+        """False: partials are held as long as a window with them may be revised."""
+        return False
+
+    def begin(self, before: int) -> None:
+        if before < self._kept_from:
+            self.clear()
+            self._kept_from = before
+            self._take_in(self.stream.intake.all())
 
     def apply(self, clock: int) -> None:
         came, held = self.stream.came, len(self)

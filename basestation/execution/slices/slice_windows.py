@@ -1,8 +1,9 @@
-"""Slice windows: aggregates over windows of time, merged from slices that all windows share.
+"""Slice windows: aggregates over windows of time, merged from slices that all open windows share.
 
 The stream is cut into slices at the edges of the windows; each tuple is folded into its slice once. A slice keeps partial
 states of the aggregates for each group; a window is the merge of its slices. Removed tuples are undone where all aggregates
-can undo; otherwise their slices are made again from the readings. Both give the same.
+can undo; otherwise their slices are made again from the readings. Both give the same. Slices that no open window reaches are
+dropped; those of a window that is revised are folded again (`window_store.py`).
 """
 
 from collections import Counter
@@ -20,6 +21,7 @@ from basestation.algebra.vector import all_true, constant
 from basestation.execution import thresholds
 from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.change import Change
+from basestation.execution.columns.tick_spans import TickSpans
 from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import TupleBuffer, Tuples, partition
 from basestation.execution.columns.window_batch import NEVER, WindowBatch
@@ -96,7 +98,7 @@ class SliceWindows(TimeWindows):
         earliest = self._earliest(kept)
         if self.begin is None:  # final slices of a landmark window are merged into one
             earliest = min(before, int(kept.right.min(initial=NEVER)), self._next)
-        self.store.need(earliest)
+        self.store.need(self._open_from() if self.store.recalls else earliest)
         self.stream.need(min(before, self.store.needs(earliest)))
 
 
@@ -119,7 +121,7 @@ class SharedSlices(WindowStore):
         self._base = 1 if node.begin is None else node.begin
         self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
         self._anchored = node.begin is None and stream.anchor(start)
-        self.fill()
+        self.clear()
 
     def _make_folder(self, node: SliceAggregation, own: Iterable[tuple[Column, Aggregate]]) -> SliceFolder:
         return SliceFolder(node, own)
@@ -129,7 +131,8 @@ class SharedSlices(WindowStore):
         return vars(self) | {"_windows_found": {}, "_revisions_found": {}, "_two_stacks": TwoStacks()}
 
     def describe(self) -> OperatorDescription:
-        slices = None if self.reach is None else self._count_slices(self.reach + self.stream.horizon)
+        kept = self.reach if self.recalls or self.reach is None else self.reach + self.stream.horizon
+        slices = None if kept is None else self._count_slices(kept)
         limit = None if self._folder.is_grouped or slices is None else slices * len(self._folder.groups)
         how = "each tuple folded once"
         parts = self._held.all()
@@ -147,22 +150,20 @@ class SharedSlices(WindowStore):
         numbers = sum(len(function.init(0).cells) for function in self._folder.registry.functions)
         return 8 * (4 + numbers)
 
-    def fill(self) -> None:
+    @property
+    def recalls(self) -> bool:
+        """Whether slices that were dropped can be folded again: not of a landmark window, which begins with all of them merged."""
+        return self._begin is not None
+
+    def clear(self) -> None:
         self._held = SliceStore()
         self._two_stacks = TwoStacks()
         # Windows and revisions are computed once for all readers, until something changes.
         self._windows_found: dict[tuple[bytes, bytes], WindowAggregates] = {}
         self._revisions_found: dict[tuple[bytes, bytes, int, bool], SliceRevisions] = {}
-        self._from = -NEVER  # slices before it were dropped
         self._settled = -NEVER  # of a landmark window: the slice into which all final ones were merged
         self._waiting = TupleBuffer()  # tuples that are folded as soon as a window is read
         self._versions: TupleVersions | None = None  # tuples that are folded with the next step
-        for tuples in self._read_parts():
-            self._wait(tuples)
-
-    def _read_parts(self) -> Iterable[Tuples]:
-        """All tuples of the stream, in parts that are taken in one by one."""
-        return [self.stream.all().inserted]
 
     def _changed(self) -> None:
         self._windows_found, self._revisions_found = {}, {}
@@ -212,14 +213,35 @@ class SharedSlices(WindowStore):
         if self._folder.registry.current:
             return
         self._settle()
+        if self.recalls:
+            self._drop_before_kept()
         self._fold_waiting()  # waiting tuples have the columns of the aggregates before
         self._changed()
         cells = self._folder.concatenate(self._held.all())
         self._held.set([self._folder.renew(cells, self._read_all, self.stream)])
 
     def _read_all(self) -> tuple[IntArray, Tuples]:
-        slices, tuples, _ = self._held_of(self.stream.all().inserted)
+        slices, tuples, _ = self._held_of(self.stream.between(self._kept_from, NEVER))
         return slices, tuples
+
+    # --- recalling slices --------------------------------------------------------------------------------------------
+
+    def begin(self, before: int) -> None:
+        super().begin(self._begin_of_slice(before))
+
+    def recall(self, left: IntArray, right: IntArray) -> None:
+        if self.recalls:
+            super().recall(left, right)
+
+    def load(self, tuples: Tuples) -> None:
+        if len(tuples):  # a stream of partials has none, and no columns
+            self._waiting.add(self._folder.needed(tuples))
+
+    def read_parts(self, low: int, high: int) -> Iterable[Tuples]:
+        if self.is_behind:
+            self._settle()
+        for part in super().read_parts(low, high):
+            yield part if self._versions is None else part.take(~np.isin(part.ident, self._versions.tuples.ident))
 
     # --- taking changes in -------------------------------------------------------------------------------------------
 
@@ -246,8 +268,7 @@ class SharedSlices(WindowStore):
         self._wait(inserted)
 
     def _wait(self, tuples: Tuples) -> None:
-        if len(tuples):  # a stream of partials has none, and no columns
-            self._waiting.add(self._folder.needed(tuples))
+        self.load(self.held(tuples))
 
     def _settle(self) -> None:
         """The versions of the last step are over: what is left of them waits to be folded."""
@@ -286,6 +307,8 @@ class SharedSlices(WindowStore):
         """(slices, tuples, mask) of those that windows may still contain."""
         tuples, slices = self.stream.placed(tuples), self._slices_of(tuples.tick)
         held = slices >= self._from
+        if not all_true(held):
+            held |= self._recalled.contains(tuples.tick)
         if self._begin is None:
             held &= tuples.tick >= self._start
         return (slices, tuples, held) if all_true(held) else (slices[held], tuples.take(held), held)
@@ -329,6 +352,7 @@ class SharedSlices(WindowStore):
 
     def windows(self, left: IntArray, right: IntArray) -> WindowAggregates:
         """The windows over the ticks left[i] to right[i], which are edges of slices."""
+        self.recall(left, right)
         key = left.tobytes(), right.tobytes()
         if key not in self._windows_found:
             self._windows_found[key] = self._make_windows(left, right)
@@ -349,6 +373,7 @@ class SharedSlices(WindowStore):
 
         With `whole`, they have all rows of these windows, also those of groups that are not revised.
         """
+        self.recall(left, right)
         key = left.tobytes(), right.tobytes(), new, whole
         if key not in self._revisions_found:
             if self._versions is None:
@@ -385,11 +410,23 @@ class SharedSlices(WindowStore):
 
     # --- what may be dropped -----------------------------------------------------------------------------------------
 
+    @property
+    def _from(self) -> int:
+        """The first slice that is kept."""
+        return self._slice_at(self._kept_from)
+
+    def _begin_of_slice(self, tick: int) -> int:
+        """The first tick of the slice of a tick."""
+        return self._first_tick(self._slice_at(tick))
+
+    def need(self, before: int) -> None:
+        super().need(self._begin_of_slice(before))
+
     def needs(self, tick: int) -> int:
         """The first tick whose readings, or their coverage, are needed where windows need those from `tick` on."""
         if self._begin is not None:
             return tick
-        return self._first_tick(self._slice_at(tick)) if self._anchored else self._start
+        return self._begin_of_slice(tick) if self._anchored else self._start
 
     def forget(self, before: int) -> None:
         """Drop the slices before a tick; of a landmark window, merge those that are final."""
@@ -397,12 +434,16 @@ class SharedSlices(WindowStore):
         self._settle()
         if self._begin is None or len(self._waiting) > thresholds.WAITING_TUPLES:
             self._fold_waiting()
-        first = self._slice_at(before)
-        removed = self._held.cut_off_before(first)
+        removed = self._drop_before_kept()
         if removed and self._begin is None:
-            self._settled = first - 1
+            self._settled = self._from - 1
             merged = self._folder.concatenate(removed)
             merged = replace(merged, slice=np.full(len(merged), self._settled), width=0)
             self._held.add_before(self._folder.unite(merged))
-        self._from = max(self._from, first)
         self._held.set(self._folder.drop_unused_groups(self._held.all()))
+
+    def _drop_before_kept(self) -> list[Cells]:
+        """Drop what is before the slices that are kept; return its cells."""
+        self._recalled = TickSpans()
+        self._waiting.forget("tick", self._kept_from)
+        return self._held.cut_off_before(self._from)

@@ -55,16 +55,14 @@ class LineageStream(FilterStream):
         """End one use of a filter."""
         self.filters.release(number)
 
-    def matches_of(self, number: int) -> Tuples:
-        """The pairs of one filter, of all tuples that are here."""
-        tuples = self.child.all().inserted
+    def matches_of(self, number: int, tuples: Tuples) -> Tuples:
+        """The pairs of one filter, of some tuples of the extent."""
         passed = Evaluation(tuples.columns, len(tuples)).of(self.filters[number]).is_true
         rows = np.flatnonzero(passed)
         return self._tag(tuples, constant(number, len(rows)), rows)
 
-    def all_in_parts(self) -> Iterator[Tuples]:
-        """The same pairs as those of `all`, in parts of bounded size, by tick."""
-        tuples = self.child.all().inserted
+    def in_parts(self, tuples: Tuples) -> Iterator[Tuples]:
+        """The pairs of all filters, of some tuples of the extent, in parts of bounded size, by tick."""
         if (tuples.tick[1:] < tuples.tick[:-1]).any():
             tuples = tuples.take(np.argsort(tuples.tick, kind="stable"))
         size = max(1, thresholds.LINEAGE_PAIRS // max(1, len(self.filters)))

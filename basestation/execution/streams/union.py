@@ -111,7 +111,8 @@ class UnionStream(Stream):
         return replace(tuples, ident=ident, part=part, columns=columns)
 
     def between(self, low: int, high: int) -> Tuples:
-        return concatenate_tuples([self._ours(i, part.between(low, high)) for i, part in enumerate(self.parts)])
+        tuples = concatenate_tuples([self._ours(i, part.between(low, high)) for i, part in enumerate(self.parts)])
+        return self._numbered(tuples) if self.names_index else tuples
 
     def covers(self, low: IntArray, high: IntArray, at: IntArray) -> list[CoverageRanges]:
         return [cover for part in self.parts for cover in part.covers(low, high, at)]

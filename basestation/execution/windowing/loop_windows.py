@@ -33,8 +33,8 @@ class LoopTimeWindows(TimeWindows):
         """True: a loop may go back in time."""
         return True
 
-    def _earliest(self, kept: WindowBatch) -> int:
-        return min(self.earliest_left, int(kept.left.min(initial=NEVER)))
+    def _open_from(self) -> int:
+        return min(self.earliest_left, self.stream.watermark + 1)  # NEVER once the loop is over
 
 
 class LoopRowWindows(RowWindows):

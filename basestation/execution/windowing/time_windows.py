@@ -44,7 +44,7 @@ class TimeWindows(StreamWindows):
         self.store = store
         self.begin, self.end, self.slide, self.start = begin, end, slide, start
         self._next = grid_at_or_after(start, slide)
-        store.begin(self._earliest(NO_WINDOWS))
+        store.begin(self._open_from())
         store.widen(None if begin is None else 1 - begin)
 
     def describe(self) -> OperatorDescription:
@@ -63,6 +63,10 @@ class TimeWindows(StreamWindows):
     @property
     def next_due(self) -> NextDue:
         return NextDue(self._next + self.stream.lag)
+
+    def recall(self, given: WindowBatch) -> None:
+        """Make sure that the tuples of given windows are held."""
+        self.store.recall(given.left, given.right)
 
     def _held(self) -> Tuples | None:
         """All held tuples by tick; None where there never were any."""
@@ -109,6 +113,7 @@ class TimeWindows(StreamWindows):
         return None if held is None else (held, held.tick)
 
     def content(self, given: WindowBatch) -> WindowContents | None:
+        self.recall(given)
         held = self._held()
         if held is None:
             return None
@@ -125,14 +130,16 @@ class TimeWindows(StreamWindows):
         return self.stream.covers(given.left, given.right, given.tick)
 
     def forget(self, before: int, kept: WindowBatch) -> None:
-        earliest = self._earliest(kept)
-        self.store.need(earliest)
-        self.stream.need(min(before, earliest))
+        self.store.need(self._open_from())
+        self.stream.need(min(before, self._earliest(kept)))
+
+    def _open_from(self) -> int:
+        """The first tick in the windows to come, and in the one before them, from which a converter tells the next one apart."""
+        return self.start if self.begin is None else self._next - self.slide + self.begin
 
     def _earliest(self, kept: WindowBatch) -> int:
-        """The first tick that the kept windows and those to come can reach."""
-        next_left = self.start if self.begin is None else self._next + self.begin
-        return min(next_left, int(kept.left.min(initial=NEVER)))
+        """The first tick in the kept windows and in those to come."""
+        return min(self._open_from(), int(kept.left.min(initial=NEVER)))
 
 
 def find_entry_order(tuples: Tuples, window: IntArray, stream: Stream) -> tuple[IntArray, IntArray | None]:

@@ -1,10 +1,20 @@
-"""Window stores: the tuples of one stream that windows may still reach, kept once for all windows over that stream."""
+"""Window stores: the tuples of one stream that open windows reach, kept once for all windows over that stream.
+
+A window that was answered may be revised long after. A store does not keep its tuples for that: it recalls them from the stream,
+which ends in the log that all queries share, and drops them again when it is tidied.
+
+    ticks     ----------------[ window that is revised ]--------------------[ last answered window ][ open windows
+    held                      [ recalled ]                                  [ kept
+"""
 
 from abc import abstractmethod
+from collections.abc import Iterable
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from basestation.execution.columns.change import Change
+from basestation.execution.columns.tick_spans import TickSpans
 from basestation.execution.columns.tuple_state import describe_tuples
 from basestation.execution.columns.tuples import TupleBuffer, Tuples
 from basestation.execution.columns.window_batch import NEVER
@@ -25,13 +35,53 @@ class WindowStore(Operator):
         self._needed = NEVER
         self.reach: int | None = 0
         """The ticks behind the watermark that the widest window reaches back; None for landmark windows and loops."""
-        self._kept_from = -NEVER  # tuples before that tick were dropped
+        self._kept_from = NEVER  # all tuples from that tick on are held
+        self._recalled = TickSpans()  # and those in these ranges
+        self._taken: Change | None = getattr(stream, "change", None)  # the change that was taken in last
 
     def begin(self, before: int) -> None:
-        """Add a reader that asks for no tick before `before`; read dropped tuples in again if it needs them."""
+        """Add a reader that asks for no tick before `before`, but for windows that are revised."""
         if before < self._kept_from:
-            self._kept_from = -NEVER
-            self.fill()
+            self._recall(TickSpans([(before, self._kept_from - 1)]))
+            self._kept_from = before
+
+    def recall(self, left: IntArray, right: IntArray) -> None:
+        """Make sure that the tuples with ticks left[i] to right[i] are held until the store is tidied."""
+        if len(left) and int(left.min()) < self._kept_from:
+            self._recall(TickSpans.of(left, np.minimum(right, self._kept_from - 1)))
+
+    def _recall(self, spans: TickSpans) -> None:
+        for low, high in spans.without(self._recalled):
+            for tuples in self.read_parts(low, high):
+                self.load(tuples)
+        self._recalled = self._recalled.with_spans(spans)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the stream took its step and the store did not yet."""
+        return self._taken is not getattr(self.stream, "change", None)
+
+    def read_parts(self, low: int, high: int) -> Iterable[Tuples]:
+        """The tuples of the stream from tick low to tick high; before `apply` as they were before the step."""
+        yield self.read(self.stream, low, high)
+
+    def read(self, stream: Stream, low: int, high: int) -> Tuples:
+        """The same of another stream that takes its step together with this one."""
+        found = stream.between(low, high)
+        return stream.change.undo(found, low, high) if self.is_behind else found
+
+    def refill(self) -> None:
+        """Read all that is kept anew: the stream has other tuples now."""
+        self.clear()
+        self._recalled = TickSpans()
+        for tuples in self.read_parts(self._kept_from, NEVER):
+            self.load(tuples)
+
+    def held(self, tuples: Tuples) -> Tuples:
+        """Those of new tuples that belong to what is held."""
+        if not len(tuples) or int(tuples.tick.min()) >= self._kept_from:
+            return tuples
+        return tuples.take((tuples.tick >= self._kept_from) | self._recalled.contains(tuples.tick))
 
     def widen(self, reach: int | None) -> None:
         """A reader has windows that reach so many ticks back; None: without limit."""
@@ -46,12 +96,16 @@ class WindowStore(Operator):
         """The number of rows held."""
 
     @abstractmethod
-    def fill(self) -> None:
-        """Start again from all tuples of the stream that are here."""
+    def clear(self) -> None:
+        """Drop all tuples."""
+
+    @abstractmethod
+    def load(self, tuples: Tuples) -> None:
+        """Hold more tuples of the stream."""
 
     @abstractmethod
     def take(self, change: Change) -> None:
-        """Take in a change."""
+        """Take in a change, as far as it belongs to what is held."""
 
     @abstractmethod
     def forget(self, before: int) -> None:
@@ -61,6 +115,7 @@ class WindowStore(Operator):
         """Take in the change of the stream."""
         change, held = self.stream.change, len(self)
         self.take(change)
+        self._taken = change
         self.counts.rows_in += change.inserted_count + len(change.removed)
         self.counts.inserted += change.inserted_count
         self.counts.purged += max(0, held + change.inserted_count - len(self))
@@ -69,27 +124,29 @@ class WindowStore(Operator):
         """Drop what no reader needs."""
         if self._needed < NEVER:
             held = len(self)
-            self._kept_from = max(self._kept_from, self._needed)
-            self.forget(self._needed)
+            self._kept_from, self._recalled = max(self._kept_from, self._needed), TickSpans()
+            self.forget(self._kept_from)
             self.counts.purged += held - len(self)
         self._needed = NEVER
 
 
 class TickOrderedStore(WindowStore):
-    """The tuples that time windows may still reach, sorted by tick. Tuples of one tick are in no particular order."""
+    """The tuples that open time windows reach, sorted by tick. Tuples of one tick are in no particular order."""
 
     def __init__(self, stream: Stream, level: int) -> None:
         super().__init__(stream, level)
-        self.fill()
+        self.clear()
 
-    def fill(self) -> None:
+    def clear(self) -> None:
         self._buffer = TupleBuffer()
         self._sorted: Tuples | None = None
-        self._buffer.add(self.stream.all().inserted)
+
+    def load(self, tuples: Tuples) -> None:
+        self._buffer.add(tuples)
+        self._sorted = None
 
     def describe(self) -> OperatorDescription:
-        reach = self.reach
-        limit = None if reach is None else self.stream.max_tuples(reach + self.stream.horizon)
+        limit = None if self.reach is None else self.stream.max_tuples(self.reach)
         return OperatorDescription(
             "window state", "tuples by tick", describe_tuples("tuples", limit, self._buffer.all())
         )
@@ -103,9 +160,9 @@ class TickOrderedStore(WindowStore):
             if held is not None:
                 self._buffer.keep(~np.isin(held.ident, change.removed.ident))
             self._sorted = None
-        if len(change.inserted):
-            self._buffer.add(change.inserted)
-            self._sorted = None
+        inserted = self.held(change.inserted)
+        if len(inserted):
+            self.load(inserted)
 
     def by_tick(self) -> Tuples | None:
         """All tuples sorted by tick; None where there never were any."""
