@@ -1,4 +1,4 @@
-"""Structured logging: one line of key=value pairs on standard error for each event, with the standard library.
+"""Structured logging: one line of key=value pairs, or of JSON, on standard error for each event, with the standard library.
 
     log = get_log(__name__)
     log.info("transport opened", kind="memory")
@@ -7,6 +7,7 @@ prints `time=2026-11-18T08:00:00.000Z level=info log=gateway.transports event="t
 modules at the edges log: the command, transports, the station service. Pure modules return values instead.
 """
 
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 ROOT = "moteloom"
 LEVELS = ("debug", "info", "warning", "error")
 DEFAULT_LEVEL = "warning"
+FORMATS = ("text", "json")
 
 
 class EventLog:
@@ -48,17 +50,29 @@ class KeyValueFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        fields: dict[str, object] = {
-            "time": time,
-            "level": record.levelname.lower(),
-            "log": record.name.removeprefix(f"{ROOT}."),
-            "event": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
-        return " ".join(f"{key}={_quoted(value)}" for key, value in fields.items())
+        return " ".join(f"{key}={_quoted(value)}" for key, value in _fields(record, self).items())
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        return json.dumps(_fields(record, self), ensure_ascii=False, default=str)
+
+
+def _fields(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str, object]:
+    time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    fields: dict[str, object] = {
+        "time": time,
+        "level": record.levelname.lower(),
+        "log": record.name.removeprefix(f"{ROOT}."),
+        "event": record.getMessage(),
+        **getattr(record, "fields", {}),
+    }
+    if record.exc_info:
+        fields["exception"] = formatter.formatException(record.exc_info)
+    return fields
 
 
 def get_log(name: str) -> EventLog:
@@ -66,11 +80,14 @@ def get_log(name: str) -> EventLog:
     return EventLog(name)
 
 
-def configure_logging(level: str = DEFAULT_LEVEL) -> None:
-    """Write events of at least this level (one of `LEVELS`) to standard error, once however often this is called."""
+def configure_logging(level: str = DEFAULT_LEVEL, form: str = "text") -> None:
+    """Write events of at least this level (one of `LEVELS`) to standard error, once however often this is called.
+
+    `form` is one of `FORMATS`.
+    """
     root = logging.getLogger(ROOT)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(KeyValueFormatter())
+    handler.setFormatter(JsonFormatter() if form == "json" else KeyValueFormatter())
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     root.propagate = False

@@ -15,12 +15,14 @@ from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE
 if TYPE_CHECKING:
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
+    from basestation.station.service_manager import ServiceManager
     from basestation.testbed.live_motes import LiveMotes, MoteScenario
     from gateway.transports import Transport
     from innet.deployment import Deployment
 
 HELP = "run a station: it accepts queries, directs motes, answers, and survives power cuts"
 EXAMPLE = "moteloom run --simulate examples/lab54/calm.scenario.toml --speed 10"
+LOG_LEVEL = "info"
 FAILED, REFUSED, BAD_INPUT = 1, 2, 3
 PORT = 8137
 CLOCK_BACK_MS = 60_000
@@ -114,6 +116,7 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.live_control import LiveControl
     from basestation.station.rest_server import RestServer
     from basestation.station.runner import Runner, ScaledClock
+    from basestation.station.service_manager import ServiceManager
 
     if options.no_token:
         check_loopback(options.host)
@@ -130,19 +133,26 @@ def _run(options: argparse.Namespace) -> int:
         wire, motes = _link(options, scenario, journal, now_ms)
         durable.connect(wire)
         clock = ScaledClock(_seconds, now_ms, options.speed)
-        runner = Runner(durable, clock, motes)
+        manager = ServiceManager(os.environ)
+        runner = Runner(durable, clock, motes, on_progress=manager.progress)
         token = None if options.no_token else _token(options.data)
         with RestServer(LiveControl(runner), token, options.host, options.port) as server:
             (options.data / URL_FILE).write_text(server.url + "\n", encoding="utf-8")
             _greet(options, deployment, durable, server.url)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: runner.stop())
+            signal.signal(
+                signal.SIGHUP, lambda *_: runner.post(lambda now_ms: _reload(options, durable, manager, now_ms))
+            )
+            manager.ready()
             try:
                 runner.run()
             finally:
+                manager.stopping()
                 wire.close()
             (options.data / URL_FILE).unlink(missing_ok=True)
-        print("stopped; everything is kept", file=sys.stderr)
+        if options.log != "json":  # the log has it
+            print("stopped; everything is kept", file=sys.stderr)
         return 0
     finally:
         journal.close()
@@ -160,6 +170,26 @@ def _deployment(options: argparse.Namespace) -> "tuple[Deployment, MoteScenario 
     if scenario is None:
         raise TransportError("a station on a real link needs its deployment: -c FILE")
     return scenario.deployment, scenario
+
+
+def _reload(options: argparse.Namespace, durable: "DurableStation", manager: "ServiceManager", now_ms: int) -> None:
+    """Read the deployment again, and note what changed, or why it cannot be read; the station goes on as it was."""
+    from acquisition.errors import InputError
+    from basestation.station.reload import describe_changes
+    from gateway.diagnostics import DiagnosticError
+
+    manager.reloading()
+    world = durable.station.world
+    try:
+        fresh, _ = _deployment(options)
+        changes = describe_changes(world.deployment or fresh, world.catalog, fresh)
+    except (DiagnosticError, InputError, OSError) as why:
+        durable.note(now_ms, "reading the deployment again fails", why=str(why))
+    else:
+        for change in changes:
+            durable.note(now_ms, "a change of the deployment is not taken", why=change)
+        durable.note(now_ms, "the deployment was read again", changes=len(changes))
+    manager.ready()
 
 
 def _link(
@@ -198,12 +228,20 @@ def _token(folder: Path) -> str:
 
 def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str) -> None:
     from gateway.cli import own_version
+    from gateway.log import get_log
 
     live = len(durable.station.world.live)
     link = f"simulated motes, {options.speed:g} times real time" if options.simulate else options.link
     admitted = (
         "without a token, on this machine" if options.no_token else f"with the token in {options.data / TOKEN_FILE}"
     )
+    if options.log == "json":
+        get_log(__name__).info(
+            "station ready", version=own_version(), deployment=deployment.name, motes=len(deployment.motes), link=link,
+            data=str(options.data), queries=live, replayed=durable.replayed, interface=url, token=not options.no_token,
+            tls=False,
+        )  # fmt: skip
+        return
     print(
         f"moteloom {own_version()}: {deployment.name or 'station'} with {len(deployment.motes)} motes\n"
         f"  link       {link}\n"

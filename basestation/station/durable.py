@@ -21,7 +21,10 @@ from basestation.station.query_rows import row_of
 from basestation.station.service import Station
 from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
 from gateway.errors import TransportError
+from gateway.log import get_log
 from gateway.transports import Transport
+
+log = get_log(__name__)
 
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
@@ -93,7 +96,9 @@ class DurableStation:
         self.station, after = self._restore(make, now_ms)
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
+        self._is_replaying = True
         self.replayed = self._replay(after)
+        self._is_replaying = False
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
         if not after and not self.replayed:
@@ -210,6 +215,9 @@ class DurableStation:
     def note(self, now_ms: int, kind: str, **details: object) -> None:
         """Record an event; it is committed with the next step."""
         self._pending.events.append((now_ms, kind, json.dumps(details)))
+        if not self._is_replaying:
+            write = log.warning if "fail" in kind or "no longer" in kind else log.info
+            write(kind, **{key: value for key, value in details.items() if value is not None})
 
     def close(self, now_ms: int) -> None:
         """Commit and keep a snapshot, as the last act."""

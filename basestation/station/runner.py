@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -86,12 +87,16 @@ class Surroundings(Protocol):
         """Live until a time."""
 
 
+def ignore_progress() -> None:
+    """The default where nothing watches a runner."""
+
+
 class Runner:
-    """`look` once: end ticks, take frames, answer. `run` does so until it is stopped."""
+    """`look` once: end ticks, take frames, answer. `run` does so until it is stopped, and calls `on_progress` each round."""
 
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
-                 snapshot_ms: int = SNAPSHOT_MS) -> None:  # fmt: skip
-        self.durable, self.clock = durable, clock
+                 snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress) -> None:  # fmt: skip
+        self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms
         self._commands: queue.SimpleQueue[tuple[Callable[[int], Any], Future[Any]]] = queue.SimpleQueue()
         self._wake, self._stopped, self._has_ended = threading.Event(), False, False
@@ -117,6 +122,17 @@ class Runner:
         """End `run` after the look that goes on. It takes no lock, so a signal handler may call it."""
         self._stopped = True
 
+    def post(self, action: Callable[[int], Any]) -> None:
+        """Carry out an action between two looks, some time later. It takes no lock, so a signal handler may call it."""
+
+        def guarded(now_ms: int) -> None:
+            try:
+                action(now_ms)
+            except Exception as error:  # it has no caller, so the log has it
+                log.error("a posted action fails", error=repr(error), trace="".join(traceback.format_exception(error)))
+
+        self._commands.put((guarded, Future()))
+
     def run(self) -> None:
         """Look at every quarter of a tick until stopped; then commit and keep a snapshot."""
         try:
@@ -137,6 +153,7 @@ class Runner:
             if now >= due:
                 self.look(now)
                 due = now - now % step_ms + step_ms
+            self._on_progress()
         self._carry_out(max(self.clock.now_ms(), self.durable.last_ms))
         self.durable.close(max(self.clock.now_ms(), self.durable.last_ms))
         log.info("station stopped")
@@ -162,7 +179,6 @@ class Runner:
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
         if was != now:
-            (log.info if now else log.warning)("works again" if now else "fails", part=what, error=why)
             self.durable.note(now_ms, f"{what} works again" if now else f"{what} fails", why=why)
 
     def _refuse_commands(self) -> None:

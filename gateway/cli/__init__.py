@@ -5,6 +5,7 @@ A verb is a module registered in the entry-point group `moteloom.verbs`. It has
     HELP: str            one line for `moteloom --help`
     configure(parser)    adds its arguments to an argparse parser; the parser's epilog shows an example
     run(args) -> int     does the work and returns the exit code
+    LOG_LEVEL: str       where it has one, the level from which on it logs if no option says another
 
 It imports heavy libraries inside `run`, because `moteloom --help` imports every verb. Every verb also has the options
 `-v` and `--log-level`. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 141 the reader of the output closed the pipe.
@@ -19,7 +20,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from typing import Protocol
 
 from gateway.errors import MoteloomError
-from gateway.log import DEFAULT_LEVEL, LEVELS, configure_logging, get_log
+from gateway.log import DEFAULT_LEVEL, FORMATS, LEVELS, configure_logging, get_log
 
 VERBS = "moteloom.verbs"
 FAILED, MISUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
@@ -94,7 +95,7 @@ def dispatch(arguments: list[str], verbs: Mapping[str, EntryPoint]) -> int:
         return MISUSED
     verb: Verb = verbs[first].load()
     args = parser_of(first, verb).parse_args(rest)
-    configure_logging("debug" if args.verbose > 1 else "info" if args.verbose else args.log_level)
+    configure_logging("debug" if args.verbose > 1 else "info" if args.verbose else args.log_level, args.log)
     log.info("verb started", verb=first)
     code = verb.run(args)
     log.info("verb finished", verb=first, code=code)
@@ -107,11 +108,11 @@ def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
         prog=f"moteloom {name}", description=verb.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verb.configure(parser)
-    logging = parser.add_argument_group("logging, as key=value lines on standard error")
+    logging = parser.add_argument_group("logging, a line for each event on standard error")
     logging.add_argument("-v", "--verbose", action="count", default=0, help="log normal operation; twice: details")
-    logging.add_argument(
-        "--log-level", choices=LEVELS, default=DEFAULT_LEVEL, help=f"log events from this level on ({DEFAULT_LEVEL})"
-    )
+    level = getattr(verb, "LOG_LEVEL", DEFAULT_LEVEL)
+    logging.add_argument("--log-level", choices=LEVELS, default=level, help=f"log events from this level on ({level})")
+    logging.add_argument("--log", choices=FORMATS, default="text", help="key=value pairs, or JSON (text)")
     return parser
 
 
