@@ -25,7 +25,7 @@ def costs():
         return []
     rows = [
         "",
-        "What one query costs where all sites report at the same tick, every 30 seconds, under the default horizon of a day "
+        "The cost of one query where all sites report at the same tick, every 30 seconds, under the default horizon of a day "
         "(one core, after 1,000 epochs; state after a day; *shared* is the log of readings that all queries read):",
         "",
         "| query | sites | one epoch, ms | 99th percentile, ms | state of the query, MB | shared, MB | replay, million readings/s | ceiling's |",

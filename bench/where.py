@@ -7,6 +7,7 @@ those of all tasks are kept, stage by stage; `make bench` does that.
 import argparse
 import cProfile
 import pstats
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -35,7 +36,7 @@ DEEP = 5  # calls from a module of ours down into numpy
 def profiled(case):
     streams = case.streams()
     engine = Ours(case, streams)
-    profile = cProfile.Profile()
+    profile = cProfile.Profile(time.process_time)  # other processes do not count
     for number, (parts, last) in enumerate(batches(streams, case.batch)):
         batch = engine.prepare(parts, last)
         if number:  # with the first one, libraries load what they need

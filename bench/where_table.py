@@ -4,15 +4,6 @@ from bench import record
 from bench.tasks import TASKS
 from bench.where import REST, STAGES
 
-FORMER = {
-    "taking in": "ingest",
-    "who wants it": "predicate index",
-    "which windows": "windows",
-    "answers": "output",
-    "the rest": "other",
-}
-"""Names of stages in earlier runs."""
-
 
 def lines():
     """The lines of the table, of the newest run."""
@@ -23,7 +14,7 @@ def lines():
     stages = (*STAGES, REST)
     shares = {}
     for row in rows:
-        shares.setdefault(row["case"], {})[FORMER.get(row["figure"], row["figure"])] = float(row["value"])
+        shares.setdefault(row["case"], {})[row["figure"]] = float(row["value"])
     head = rows[-1]
     return [
         f"Commit {head['commit']}, {head['when'][:10]}, {head['machine']}, Python {head['python']}, numpy {head['numpy']}:",

@@ -126,11 +126,6 @@ class FrameDecoder:
         while self._events:
             yield self._events.popleft()
 
-    @property
-    def trailing(self) -> bytes:
-        """The bytes after the last delimiter: the beginning of a frame, or noise."""
-        return self._unfinished
-
     def _finish(self, stuffed: bytes) -> None:
         overlong, self._overlong = self._overlong or len(stuffed) > self.limit, False
         if not stuffed:

@@ -181,7 +181,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     now, allowed = counts(found), limits()
     if options.lower:
-        lines = [f'"{rule}" = {min(count, allowed.get(rule, count))}' for rule, count in sorted(now.items())]
+        lowered = {rule: min(count, allowed.get(rule, 0)) for rule, count in sorted(now.items())}
+        lines = [f'"{rule}" = {limit}' for rule, limit in lowered.items() if limit]  # a rule without a limit stays at 0
         LIMITS.write_text(
             "# Written by `python tools/ratchet.py --lower`. Limits only fall.\n[limits]\n" + "\n".join(lines) + "\n"
         )

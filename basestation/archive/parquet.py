@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.extent import Extent
 from basestation.archive.layout import SUFFIX, arrow_schema, batch_of, day_folder, days_of, extent_folder, table_of
+from basestation.archive.sync import sync_path
 
 
 class ParquetArchive:
@@ -56,7 +57,7 @@ class ParquetArchive:
             file.flush()
             os.fsync(file.fileno())
         aside.rename(folder / name)
-        _sync(folder)
+        sync_path(folder)
 
 
 def _number(file: Path) -> int:
@@ -68,12 +69,4 @@ def _make(folder: Path) -> None:
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)
-        _sync(folder.parent)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_path(folder.parent)

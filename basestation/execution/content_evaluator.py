@@ -131,17 +131,14 @@ class ContentEvaluator:
 
     # --- EXPLAIN -----------------------------------------------------------------------------------------------------
 
-    def describe(self) -> OperatorDescription:
-        """The tree from its top, down to the inputs."""
-        return self._describe(self.node)
-
-    def _describe(self, node: PlanNode) -> OperatorDescription:
+    def describe(self, node: PlanNode) -> OperatorDescription:
+        """The tree from a node down to the inputs, as the plan has it: with its subqueries, not with their results."""
         if self.join is not None and node is self.join.node:
             return self.join.describe()
         for place, leaf in enumerate(self._leaves):
             if leaf is node:
                 return self._inputs[place].describe()
-        parts = tuple(self._describe(child) for child in node.children)
+        parts = tuple(self.describe(child) for child in node.children)
         step = describe_step(node, parts)
         if step is not None:
             return step

@@ -108,7 +108,7 @@ class QueryBlock(Operator):
 
     def describe(self) -> OperatorDescription:
         how = f"answered at most {self._within} ticks late" if self._within is not None else ""
-        parts = [self._contents.describe()]
+        parts = [self._contents.describe(self._node)]
         if self._subqueries is not None:
             parts += [block.describe() for block in self._subqueries.blocks]
         return OperatorDescription("query block", how, None, tuple(parts))

@@ -11,7 +11,6 @@ from basestation.execution.ingest.intake import Intake
 from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.interfaces import DeliveryIntake, QueryGroup
 from basestation.execution.joins.join_operator import JoinOperator
-from basestation.execution.joins.join_plan import JoinPlan
 from basestation.execution.operator_builder import OperatorBuilder
 from basestation.execution.output.output_group import OutputGroup
 from basestation.execution.output.window_views import ViewSplit, make_view, split_view
@@ -95,7 +94,3 @@ class RunningQuery:
     def joins(self) -> list[JoinOperator]:
         """The joins of the query, those of subqueries before those around them."""
         return [block.join for block in self.blocks if block.join is not None]
-
-    def join_plans(self) -> list[JoinPlan]:
-        """The plan of each join."""
-        return [join.plan for join in self.joins]

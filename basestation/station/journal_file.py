@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from basestation.archive.sync import sync_path
 from gateway.errors import MoteloomError
 
 APPLICATION = 0x4D4F5445  # "MOTE"
@@ -66,7 +67,7 @@ def backup(folder: Path, path: Path) -> None:
     except OSError as why:
         staged.unlink()
         raise JournalError(f"{path} cannot be replaced: {why.strerror}", "name a file") from why
-    _sync(path.absolute().parent)
+    sync_path(path.absolute().parent)
 
 
 def restore(source: Path, folder: Path) -> None:
@@ -85,7 +86,7 @@ def restore(source: Path, folder: Path) -> None:
             else:
                 kept.unlink(missing_ok=True)
         os.replace(staged, target)
-        _sync(folder)
+        sync_path(folder)
     finally:
         unlock(held)
 
@@ -101,7 +102,7 @@ def _copy(source: Path, target: Path) -> None:
         origin.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
         copy.close()
-        _sync(target)
+        sync_path(target)
     except (OSError, sqlite3.Error) as why:
         with suppress(OSError):
             target.unlink(missing_ok=True)
@@ -181,11 +182,3 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
         raise JournalError(f"{path} is damaged: {why}", "restore a backup: moteloom restore FILE") from why
     if found != "ok":
         raise JournalError(f"{path} is damaged: {found}", "restore a backup: moteloom restore FILE")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

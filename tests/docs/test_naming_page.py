@@ -33,3 +33,13 @@ def test_ratchet_finds_each_kind_of_private_language(tmp_path, monkeypatch):
     monkeypatch.setattr(ratchet, "ROOT", tmp_path)
     rules = [place.rule for place in ratchet.words("page.md")]
     assert rules == ["people", "speech", "relative"]
+
+
+def test_lowered_limits_never_rise(tmp_path, monkeypatch):
+    limits = tmp_path / "ratchet.toml"
+    limits.write_text('[limits]\n"people" = 3\n"speech" = 1\n')
+    monkeypatch.setattr(ratchet, "LIMITS", limits)
+    monkeypatch.setattr(ratchet, "places", list)
+    monkeypatch.setattr(ratchet, "counts", lambda found: {"people": 2, "speech": 4, "relative": 5})
+    assert ratchet.main(["--lower"]) == 0
+    assert ratchet.limits() == {"people": 2, "speech": 1}

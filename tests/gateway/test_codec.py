@@ -33,12 +33,12 @@ def three_ways(stream):
         single.receive_bytes(stream[at : at + 1])
         found += [comparable(event) for event in drain(single)]
     assert found == expected
-    assert single.trailing == whole.trailing
+    assert single._unfinished == whole._unfinished
     trailing = FrameDecoder()
     trailing.receive_bytes(stream + b"\x00\x05more")
     more = [comparable(event) for event in drain(trailing)]
     assert more[: len(expected)] == expected
-    assert trailing.trailing == b"\x05more"
+    assert trailing._unfinished == b"\x05more"
     return expected
 
 
@@ -101,7 +101,7 @@ def test_noise_without_delimiter_does_not_fill_memory():
     decoder = FrameDecoder()
     for _ in range(1000):
         decoder.receive_bytes(b"\x01" * 100)
-        assert len(decoder.trailing) <= decoder.limit
+        assert len(decoder._unfinished) <= decoder.limit
     decoder.receive_bytes(b"\x00")
     assert [event.code for event in drain(decoder)] == ["long"]
 

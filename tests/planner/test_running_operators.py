@@ -1,7 +1,9 @@
 """The operators that EXPLAIN lists are those that the engine runs, with bounds on their states at declared rates."""
 
+import numpy as np
 import pytest
 
+from basestation.algebra.vector import Vector
 from basestation.execution.description import sum_state
 from basestation.execution.engine import Engine
 from basestation.explain import explain_statement
@@ -122,3 +124,22 @@ def test_memory_sums_limits_and_lists_states_without():
     assert known == sum(line.state.limit_bytes for line in lines(text) if line.state and line.state.limit is not None)
     assert {state.what for state in open_ended} >= {"rows of the table"}
     assert explain_statement(bound(text, CATALOG))["memory"]["bytes"] == known
+
+
+@pytest.mark.parametrize(
+    ("where", "shown"),
+    [
+        ("EXISTS (SELECT s FROM t WHERE a > 3)", "select EXISTS(subquery)"),
+        ("NOT EXISTS (SELECT s FROM t WHERE a > 3)", "select not EXISTS(subquery)"),
+        ("a IN (SELECT a FROM t WHERE a > 3)", "select t.a in (subquery)"),
+        ("a > (SELECT MIN(a) FROM t WHERE a > 3)", "select t.a>SCALAR(subquery)"),
+    ],
+)
+def test_subquery_is_shown_before_and_after_its_result(where, shown):
+    engine = Engine(CATALOG)
+    engine.load("t", 0, {"a": Vector(np.arange(9)), "s": Vector(np.array(["x"] * 9, object))})
+    engine.add(1, bound(f"SELECT s FROM t WHERE {where}", CATALOG))
+    before = [operator.name for operator in engine.describe(1)]
+    assert len(engine.on_clock(5)) == 1, "it is answered"
+    assert shown in before
+    assert [operator.name for operator in engine.describe(1)] == before
