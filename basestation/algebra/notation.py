@@ -85,11 +85,11 @@ def label(node: PlanNode) -> str:
         case window.LandmarkWindow(slide=slide, rows=rows):
             return f"LandmarkWindow ({_index(slide) if rows else _tick(slide)})"
         case window.LoopWindow(loop=loop, left=left, right=right):
-            head = f'(For "t={format_expression(loop.first)}" "{format_expression(loop.condition)}" "t={format_expression(loop.change)}")'
-            scope = "RowScope" if loop.rows else "TimeScope"
-            return f'LoopWindow ({scope} "{format_expression(left)}" "{format_expression(right)}") {head}'
+            return f"LoopWindow {_loop(window.LoopEnds(loop, left, right))}"
         case WindowAggregation(groups=groups, aggregates=aggregates):
             return f"WindowAggregation {_grouping(groups)} {_aggregates(aggregates)}"
+        case SliceAggregation(groups=groups, aggregates=aggregates, loop=window.LoopEnds() as ends):
+            return f"SliceAggregation {_grouping(groups)} {_aggregates(aggregates)} {_loop(ends)}"
         case SliceAggregation(groups=groups, aggregates=aggregates, begin=begin, end=end, slide=slide):
             scope = "" if begin is None else f"(TimeScope ({_tick(begin)}) ({_tick(end)})) "
             scope += f"({_tick(slide)})"
@@ -108,6 +108,12 @@ def label(node: PlanNode) -> str:
         case one_off.Limit(count=count):
             return f"Limit {count}"
     raise TypeError(f"no notation for {type(node).__name__}")
+
+
+def _loop(ends: window.LoopEnds) -> str:
+    loop, left, right = ends.loop, format_expression(ends.left), format_expression(ends.right)
+    head = f'(For "t={format_expression(loop.first)}" "{format_expression(loop.condition)}" "t={format_expression(loop.change)}")'
+    return f'({"RowScope" if loop.rows else "TimeScope"} "{left}" "{right}") {head}'
 
 
 def _tick(n: int) -> str:

@@ -60,9 +60,23 @@ class LoopRange:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopEnds:
+    """The ends of the windows of one stream in a loop, for each t."""
+
+    loop: LoopRange
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class LoopWindow(StreamWindow):
     """For each t of the loop the tuples with left <= tick (or row) <= right."""
 
     loop: LoopRange
     left: Expression
     right: Expression
+
+    @property
+    def ends(self) -> LoopEnds:
+        """The ends of its windows."""
+        return LoopEnds(self.loop, self.left, self.right)

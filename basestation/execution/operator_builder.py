@@ -14,8 +14,9 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.factors import extract_ranges
+from basestation.algebra.loop_grid import find_loop_grid
 from basestation.algebra.node import PlanNode, StreamNode, walk
-from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.algebra.slice_aggregation import SliceAggregation, find_loop_ends
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
@@ -51,6 +52,7 @@ from basestation.execution.plan_interning import InternedPlan
 from basestation.execution.query_block import QueryBlock
 from basestation.execution.relational.subqueries import Subqueries, find_subqueries
 from basestation.execution.slices.filtered_slices import FilteredSlices, FilteredSliceWindows, group_by_filter
+from basestation.execution.slices.loop_slices import LoopSliceWindows, cut_slices
 from basestation.execution.slices.partial_slices import MergedStream, PartialSlices
 from basestation.execution.slices.slice_windows import SharedSlices, SliceWindows
 from basestation.execution.streams.converters import ConverterStream
@@ -285,9 +287,10 @@ class OperatorBuilder:
         loops: dict[int, window.LoopRange] = {}
         streams: dict[int, list[LoopInput]] = {}
         for place, (leaf, source) in enumerate(zip(leaves, inputs, strict=True)):
-            if isinstance(leaf, window.LoopWindow) and isinstance(source, LoopTimeWindows | LoopRowWindows):
-                loops[leaf.loop.t.id] = leaf.loop
-                streams.setdefault(leaf.loop.t.id, []).append(LoopInput(place, source, leaf.left, leaf.right))
+            ends = find_loop_ends(leaf)
+            if ends is not None and isinstance(source, LoopTimeWindows | LoopRowWindows | LoopSliceWindows):
+                loops[ends.loop.t.id] = ends.loop
+                streams.setdefault(ends.loop.t.id, []).append(LoopInput(place, source, ends.left, ends.right))
         # Rows that are answered before they are complete (11) may be combined otherwise later: all combinations are made again.
         shifts = len(loops) > 1 and self._within is not None and any(isinstance(i, LoopRowWindows) for i in inputs)
         resumes = self._live and not shifts
@@ -315,6 +318,8 @@ class OperatorBuilder:
             case SliceAggregation(child=child) if self._filtered and leaf is self._shared.root:
                 store = self._filtered_slices(leaf, level)
                 return FilteredSliceWindows(store.lineage, group_by_filter(leaf), self._start, store)
+            case SliceAggregation(loop=window.LoopEnds() as ends):
+                return self._loop_slices(leaf, ends, level)
             case SliceAggregation(child=child):
                 return SliceWindows(self._stream(child), leaf, self._start, self._slices(leaf, level))
             case window.RowWindow(begin=begin, end=end, slide=slide, child=child):
@@ -330,6 +335,17 @@ class OperatorBuilder:
             case table.Once(attributes=attributes):
                 return OnceWindow(self._table(leaf), attributes, self._start)
         raise TypeError(f"expected a window operator, found {type(leaf).__name__}")
+
+    def _loop_slices(self, leaf: SliceAggregation, ends: window.LoopEnds, level: int) -> LoopSliceWindows:
+        """The windows of a for-loop over slices, which queries that begin at other ticks cut elsewhere."""
+        grid = find_loop_grid(ends)
+        if grid is None:
+            raise TypeError("expected a loop whose windows lie on a grid")
+        stream = self._stream(leaf.child)
+        cut, start = cut_slices(leaf, grid, self._start)
+        key = "loop slices", level, self._shared.number(leaf), self._stream_key(leaf.child), self._era
+        store = self._graph.get(key, lambda: SharedSlices(stream, level, cut, start))
+        return LoopSliceWindows(stream, cut, start, store)
 
     def _store(self, leaf: window.StreamWindow, steps: Steps | None, level: int) -> WindowStore:
         """The tuples that time windows over a stream may reach, for all blocks of one level."""

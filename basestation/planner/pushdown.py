@@ -269,6 +269,8 @@ class _PushdownPlanner:
             raise NotPushableError(
                 "order", "a converter above sees the order of its groups, which partials do not carry"
             )
+        if node.loop is not None:
+            raise NotPushableError("loop", "its slices begin with the loop, which motes do not run")
         if twice := next((a.extent.name for a in acquired if self.reads[a.extent.name] > 1), None):
             raise NotPushableError(
                 "twice", f"the query reads `{twice}` in several places, and coverage counts each reading once"

@@ -13,14 +13,14 @@ from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import Aggregate, Attr, columns_of, conjunction, substitute
 from basestation.algebra.node import PlanNode, StreamNode, WindowNode, walk
-from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.algebra.slice_aggregation import SliceAggregation, find_loop_ends
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.table import Once
-from basestation.algebra.window import LoopWindow, RowWindow, TimeWindow
+from basestation.algebra.window import RowWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
@@ -51,7 +51,7 @@ class ViewSplit:
 def split_view(root: PlanNode) -> ViewSplit:
     """Split a SELECT into its windows, which equal queries share, and the steps and aggregates that are its own."""
     # Such windows are answered once, or have variables that what is shown refers to.
-    if any(isinstance(node, Once | LoopWindow) for node in walk(root)):
+    if any(isinstance(node, Once) or find_loop_ends(node) is not None for node in walk(root)):
         return ViewSplit(root, root.columns)
     steps: list[RowStep] = []
     node = root

@@ -5,6 +5,7 @@ A loop is always one evaluation ahead: when it makes a window it already knows t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -21,11 +22,19 @@ from basestation.execution.windowing.loop_expressions import (
     is_rising,
 )
 from basestation.execution.windowing.loop_iteration import Ends, LoopIteration
-from basestation.execution.windowing.loop_windows import LoopRowWindows, LoopTimeWindows
+from basestation.execution.windowing.loop_windows import LoopRowWindows
 from basestation.execution.windowing.window_product import WindowProduct, WindowSequence
 
 EVALUATION_LIMIT = 10_000
 """The number of the evaluation at one tick that is an error in a replay (14). Live loops go on in the next step."""
+
+
+class LoopSource(Protocol):
+    """The windows of a stream in a loop, which only the loop ends."""
+
+    earliest_left: int
+    earliest_right: int
+    """No later window begins before the one tick, or ends before the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,7 @@ class LoopInput:
     """A stream that a WindowIs names: its position among the inputs of the block, and the ends of its windows."""
 
     place: int
-    input: LoopTimeWindows | LoopRowWindows
+    input: LoopSource
     left: Expression
     right: Expression
 

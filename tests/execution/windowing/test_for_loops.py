@@ -11,6 +11,7 @@ t=2                  [----]      made at 14
 import pytest
 
 from basestation.algebra.node import walk
+from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.window import LoopWindow
 from basestation.execution.engine import Engine
 from basestation.execution.snapshot import restore_engine, save_engine
@@ -355,21 +356,89 @@ def test_loop_drops_tuples_that_no_window_reaches(monkeypatch):
     monkeypatch.setattr(TickOrderedStore, "tidy", _noting(TickOrderedStore.tidy, held))
     monkeypatch.setattr(Engine, "_step", _tidying(Engine._step))
     schema = SCHEMA.replace("1 min", "2 sec")
-    forward = loop("t = 0; t < 400; t += 2", "WindowIs(r, t - 3, t);", "SELECT COUNT(*) FROM r")
+    forward = loop("t = 0; t < 400; t += 2", "WindowIs(r, t - 3, t);", "SELECT COUNT(DISTINCT v) FROM r")
     said = replayed(schema, {"r": readings(300), "p": [], "t": []}, [forward], every_tick=True).result.windows()
     assert [w.added for w in said] == [[(1,)], [(3,)], *([[(4,)]] * 148)]
     assert 0 < max(held[50:]) < 40
     held.clear()
-    back = loop("t = 0; t < 400; t += 2", "WindowIs(r, 0 - t, t);", "SELECT COUNT(*) FROM r")
+    back = loop("t = 0; t < 400; t += 2", "WindowIs(r, 0 - t, t);", "SELECT COUNT(DISTINCT v) FROM r")
     replayed(schema, {"r": readings(300), "p": [], "t": []}, [back], every_tick=True)
     assert max(held) > 200
 
 
-def _noting(tidy, held):
+AGGREGATES = "MAX(v), MIN(v), SUM(v), COUNT(*), FIRST(v), LAST(v)"
+REGULAR = {
+    "landmark": ("t = ST; t < 40; t++", "WindowIs(r, ST, t);"),
+    "landmark before the start": ("t = 3; t < 40; t += 3", "WindowIs(r, -4, t + 1);"),
+    "landmark ahead": ("t = 0; t < 40; t += 2", "WindowIs(r, 7, t);"),
+    "sliding": ("t = 0; t < 40; t++", "WindowIs(r, t - 6, t);"),
+    "hopping over readings": ("t = 1; t < 40; t += 7", "WindowIs(r, t, t + 2);"),
+    "slides that both ends share": ("t = 0; t < 9; t++", "WindowIs(r, 4 * t, 6 * t + 1);"),
+    "growing to both sides": ("t = 0; t < 20; t++", "WindowIs(r, 20 - t, 20 + t);"),
+    "shrinking": ("t = 0; t < 20; t += 3", "WindowIs(r, 2 * t, 30);"),
+    "backwards": ("t = 30; t > 0; t -= 4", "WindowIs(r, t - 5, t);"),
+    "backwards to a landmark": ("t = 30; t > 0; t--", "WindowIs(r, 2, t);"),
+    "empty": ("t = 0; t < 30; t += 5", "WindowIs(r, t + 2, t);"),
+    "in the past": ("t = 0; t < 40; t += 5", "WindowIs(r, t - 20, t - 10);"),
+    "multiples": ("t = ST - 2; t < 12; t = t + 1", "WindowIs(r, 3 * t - 2 * ST, 3 + t * 3);"),
+}
+
+
+@pytest.mark.parametrize("late", [(), [(4, 9), (11, 30), (20, 21)]])
+@pytest.mark.parametrize("every_tick", [False, True])
+@pytest.mark.parametrize("which", REGULAR)
+def test_loop_over_slices_gives_aggregates_of_its_tuples(which, every_tick, late):
+    """MEDIAN does not merge, so the second query reads the tuples of each window."""
+    texts = [loop(*REGULAR[which], f"SELECT {more} FROM r") for more in (AGGREGATES, f"{AGGREGATES}, MEDIAN(v)")]
+    assert [is_sliced(text) for text in texts] == [True, False]
+    sliced, whole = (run_loop(text, readings(45, late), every_tick=every_tick).result.windows() for text in texts)
+    assert len(sliced) > 3
+    tags = [[(w.tick, w.n, w.t, w.revision, w.coverage) for w in of] for of in (sliced, whole)]
+    assert tags[0] == tags[1]
+    for rows in ("added", "removed"):
+        assert [getattr(w, rows) for w in sliced] == [[row[:6] for row in getattr(w, rows)] for w in whole]
+
+
+def is_sliced(text):
+    plan = bind_text(text, read_schema(SCHEMA))[0]
+    return any(isinstance(node, SliceAggregation) for node in walk(rewrite(plan)[0].root))
+
+
+@pytest.mark.parametrize(
+    ("header", "window"),
+    [
+        ("t = 0; t < 9; t++", "t / 2, t"), ("t = 1; t < 9; t = 2 * t", "t, t"), ("t = 1; t < 9; t++", "t * t, t * t"),
+        ("t = 0; t < 9; t++", "1, 4"), ("t = 1; t < 9; t = t + ST", "t, t"), ("t = 8 / 2; t < 9; t++", "t, t"),
+    ],
+)  # fmt: skip
+def test_loop_without_fixed_steps_has_no_slices(header, window):
+    assert not is_sliced(loop(header, f"WindowIs(r, {window});", "SELECT MAX(v) FROM r"))
+
+
+@pytest.mark.promise("bounded-memory")
+def test_landmark_loop_holds_slices_of_open_windows_only(monkeypatch):
+    from basestation.execution.engine import Engine
+    from basestation.execution.slices.slice_windows import SharedSlices
+
+    held = []
+    monkeypatch.setattr(SharedSlices, "tidy", _noting(SharedSlices.tidy, held, len))
+    monkeypatch.setattr(Engine, "_step", _tidying(Engine._step))
+    schema = SCHEMA.replace("1 min", "2 sec")
+    text = loop("t = ST; t < 400; t++", "WindowIs(r, ST, t);", "SELECT MAX(v) FROM r")
+    said = replayed(schema, {"r": readings(300), "p": [], "t": []}, [text], every_tick=True).result.windows()
+    assert [w.added for w in said] == [[(10 * at,)] for at in range(300)]
+    assert 0 < max(held) < 20
+
+
+def _count_by_tick(store):
+    tuples = store.by_tick()
+    return 0 if tuples is None else len(tuples)
+
+
+def _noting(tidy, held, count=_count_by_tick):
     def noting(self, *args):
         tidy(self, *args)
-        tuples = self.by_tick()
-        held.append(0 if tuples is None else len(tuples))
+        held.append(count(self))
 
     return noting
 
