@@ -263,14 +263,14 @@ class _PushdownPlanner:
         acquired = find_acquires_below(node.child)
         if acquired is None:
             raise NotPushableError("nested", "its stream is computed at the base station")
+        if node.loop is not None:
+            raise NotPushableError("loop", "its slices begin with the loop, which motes do not run")
         if self.plan.options.since is not None or self.plan.options.since_ago is not None:
             raise NotPushableError("since", "it begins in the past, for which there are readings and no partials")
         if ordered and node.groups:
             raise NotPushableError(
                 "order", "a converter above sees the order of its groups, which partials do not carry"
             )
-        if node.loop is not None:
-            raise NotPushableError("loop", "its slices begin with the loop, which motes do not run")
         if twice := next((a.extent.name for a in acquired if self.reads[a.extent.name] > 1), None):
             raise NotPushableError(
                 "twice", f"the query reads `{twice}` in several places, and coverage counts each reading once"
