@@ -30,7 +30,7 @@ FIRST_YEAR, LAST_YEAR = 2025, 2100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look found; `remedy` says what to do where it is not ok."""
+    """The finding of one check; `remedy` says how to mend it where it is not ok."""
 
     what: str
     level: str
