@@ -46,6 +46,10 @@ example:
         "default: [link] of the deployment",
     )  # fmt: skip
     parser.add_argument(
+        "--publish", metavar="URL", nargs="?", const="",
+        help="publish answers on a broker as flat JSON: mqtt://host:1883/prefix; default: the broker of the link",
+    )  # fmt: skip
+    parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="N", help="with --simulate: so many times real time"
     )
     parser.add_argument("--seed", type=int, metavar="N", help="with --simulate: default is the scenario's own")
@@ -110,6 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from basestation.cli.station_link import make_publisher
     from basestation.station.assembly import check_loopback, make_factory
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
@@ -136,7 +141,8 @@ def _run(options: argparse.Namespace) -> int:
         manager = ServiceManager(os.environ)
         runner = Runner(durable, clock, motes, on_progress=manager.progress)
         token = None if options.no_token else _token(options.data)
-        with RestServer(LiveControl(runner), token, options.host, options.port) as server:
+        publisher = make_publisher(options, journal)
+        with publisher, RestServer(LiveControl(runner), token, options.host, options.port) as server:
             (options.data / URL_FILE).write_text(server.url + "\n", encoding="utf-8")
             _greet(options, deployment, durable, server.url)
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -227,11 +233,11 @@ def _token(folder: Path) -> str:
 
 
 def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str) -> None:
+    from basestation.cli.station_link import describe_link
     from gateway.cli import own_version
     from gateway.log import get_log
 
     live = len(durable.station.world.live)
-    link = f"simulated motes, {options.speed:g} times real time" if options.simulate else options.link
     admitted = (
         "without a token, on this machine" if options.no_token else f"with the token in {options.data / TOKEN_FILE}"
     )
@@ -244,7 +250,7 @@ def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "Dura
         return
     print(
         f"moteloom {own_version()}: {deployment.name or 'station'} with {len(deployment.motes)} motes\n"
-        f"  link       {link}\n"
+        f"  link       {describe_link(options)}\n"
         f"  data       {options.data} ({live} queries, {durable.replayed} looks taken again)\n"
         f"  interface  {url}, {admitted}, no TLS\n"
         f"  stop       Ctrl-C",

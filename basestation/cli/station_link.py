@@ -4,6 +4,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from basestation.station.journal import Journal
     from basestation.testbed.live_motes import MoteScenario
     from gateway.broker_settings import BrokerSettings
     from gateway.transports import Transport
@@ -40,23 +43,55 @@ def find_broker(url: str | None, config: str | None) -> "BrokerSettings | None":
 
 
 def open_link(options: argparse.Namespace) -> "Transport":
-    """The opened transport to the motes, and `options.link` as the banner shows it. TransportError where there is none."""
-    from gateway.broker_settings import is_broker_url
+    """The opened transport to the motes. TransportError where there is none."""
     from gateway.errors import TransportError
 
     wire: Transport
-    if options.link is not None and not is_broker_url(options.link):
+    if _is_serial(options.link):
         from gateway.transports.serial import SerialTransport
 
         wire = SerialTransport(options.link, options.baud)
     elif (settings := find_broker(options.link, options.config)) is not None:
         from gateway.transports.mqtt import MqttTransport
 
-        wire, options.link = MqttTransport(settings), describe_broker(settings)
+        wire = MqttTransport(settings)
     else:
         raise TransportError(f"{options.config} has no table [link]: name the link with --link, or take --simulate")
     wire.open()
     return wire
+
+
+def _is_serial(link: str | None) -> bool:
+    from gateway.broker_settings import is_broker_url
+
+    return link is not None and not is_broker_url(link)
+
+
+def describe_link(options: argparse.Namespace) -> str:
+    """The link of a station for its banner."""
+    if options.simulate is not None:
+        return f"simulated motes, {options.speed:g} times real time"
+    settings = None if _is_serial(options.link) else find_broker(options.link, options.config)
+    return options.link or "" if settings is None else describe_broker(settings)
+
+
+def make_publisher(options: argparse.Namespace, journal: "Journal") -> "AbstractContextManager[object]":
+    """The publisher of answers of `--publish`; nothing where there is no such argument. TransportError without a broker."""
+    from contextlib import nullcontext
+
+    from gateway.errors import TransportError
+
+    if options.publish is None:
+        return nullcontext()
+    from basestation.station.result_publisher import ResultPublisher
+
+    url = options.publish or (None if _is_serial(options.link) else options.link)
+    settings = find_broker(url, options.config)
+    if settings is None:
+        raise TransportError(
+            "--publish needs a broker: --publish mqtt://host/prefix, or a table [link] in the deployment"
+        )
+    return ResultPublisher(journal, settings, options.data)
 
 
 def describe_broker(settings: "BrokerSettings") -> str:

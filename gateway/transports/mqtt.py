@@ -63,15 +63,18 @@ class BrokerConnection:
     """A client that connects for ever, with pauses that grow to a minute. One thread of paho moves its bytes.
 
     `role` names the client under the prefix, so that a second one of the same role is the same client to the broker.
-    With `is_durable` the broker keeps messages while the client is away. `state_topic` says retained whether it is there.
+    With `is_durable` the broker keeps messages while the client is away. `state_topic` says retained whether it is there;
+    None says nothing.
     """
 
-    def __init__(self, settings: BrokerSettings, role: str, state_topic: str, topics: Sequence[str],
+    def __init__(self, settings: BrokerSettings, role: str, state_topic: str | None, topics: Sequence[str],
                  is_durable: bool = False) -> None:  # fmt: skip
         settings.check()
         self.settings, self._role, self._state_topic, self._topics = settings, role, state_topic, topics
         self._is_durable, self._connection, self._size = is_durable, 0, 0
         self._lock, self._reported = threading.Lock(), threading.Event()
+        self._taken_by_broker = threading.Condition()
+        self._acknowledged: dict[int, str | None] = {}  # by number of a message, why the broker refused it
         self._arrived: deque[Arrival] = deque()
         self._taken: list[Arrival] = []
         self.dropped = 0  # messages that came faster than they were taken
@@ -109,7 +112,8 @@ class BrokerConnection:
             client.tls_set_context(_tls_context(self.settings))
         client.reconnect_delay_set(FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS)  # type: ignore[arg-type]
         client.max_queued_messages_set(MOST_QUEUED)
-        client.will_set(self._state_topic, self._state("lost"), qos=1, retain=True)
+        if self._state_topic is not None:
+            client.will_set(self._state_topic, self._state("lost"), qos=1, retain=True)
         client.on_connect, client.on_connect_fail = self._on_connect, self._on_connect_fail
         client.on_disconnect, client.on_message = self._on_disconnect, self._on_message
         client.on_subscribe, client.on_publish = self._on_subscribe, self._on_publish
@@ -133,6 +137,21 @@ class BrokerConnection:
             raise TransportError(f"{self.name} takes no message: {paho.error_string(info.rc)}")
         return info.mid
 
+    def wait_until_taken(self, numbers: set[int], seconds: float) -> None:
+        """Wait until the broker has acknowledged messages. Raises TransportError if it refuses one, or is too slow."""
+        with self._taken_by_broker:
+            self._taken_by_broker.wait_for(
+                lambda: numbers <= self._acknowledged.keys() or self.problem is not None, seconds
+            )
+            is_done = numbers <= self._acknowledged.keys()
+            reasons = {self._acknowledged.pop(number) for number in numbers if number in self._acknowledged} - {None}
+        if reasons:
+            raise TransportError(f"{self.name} refuses messages: {', '.join(sorted(map(str, reasons)))}")
+        if not is_done and self.problem is not None:
+            raise TransportError(f"{self.name} {self.problem}")
+        if not is_done:
+            raise TransportError(f"{self.name} acknowledges nothing for {seconds:g} s")
+
     def take(self) -> list[Arrival]:
         """Return the messages that arrived since the last call, and acknowledge those of the last call to the broker."""
         with self._lock:
@@ -150,7 +169,7 @@ class BrokerConnection:
         client, self._client = self._client, None
         if client is None:
             return
-        if self.problem is None:
+        if self.problem is None and self._state_topic is not None:
             with suppress(RuntimeError, ValueError):  # a connection that breaks just now has its last will
                 client.publish(self._state_topic, self._state("stopped"), qos=1, retain=True).wait_for_publish(1)
         client.disconnect()
@@ -185,7 +204,8 @@ class BrokerConnection:
 
     def _become_ready(self, client: paho.Client) -> None:
         """From now on messages arrive and can be sent."""
-        client.publish(self._state_topic, self._state("ready"), qos=1, retain=True)
+        if self._state_topic is not None:
+            client.publish(self._state_topic, self._state("ready"), qos=1, retain=True)
         self.problem = None
         log.info("transport opened", kind="mqtt", url=self.name)
         self._reported.set()
@@ -202,7 +222,9 @@ class BrokerConnection:
     def _fail(self, problem: str) -> None:
         if problem != self.problem:
             log.warning("transport failed", kind="mqtt", url=self.name, error=problem)
-        self.problem = problem
+        with self._taken_by_broker:
+            self.problem = problem
+            self._taken_by_broker.notify_all()
 
     def _on_message(self, client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
         with self._lock:
@@ -217,8 +239,13 @@ class BrokerConnection:
             self.dropped += 1
             client.ack(message.mid, message.qos)
 
-    def _on_publish(self, _client: object, _data: object, _mid: int, reason: Any, _more: object) -> None:
+    def _on_publish(self, _client: object, _data: object, mid: int, reason: Any, _more: object) -> None:
         refusal = str(reason) if getattr(reason, "is_failure", False) else None
+        with self._taken_by_broker:
+            while len(self._acknowledged) >= MOST_QUEUED:  # most senders never ask
+                del self._acknowledged[next(iter(self._acknowledged))]
+            self._acknowledged[mid] = refusal
+            self._taken_by_broker.notify_all()
         if refusal is not None and refusal != self.refusal:
             log.warning("message refused", url=self.name, reason=refusal)
         self.refusal = refusal

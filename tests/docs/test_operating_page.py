@@ -1,5 +1,6 @@
 """docs/operating.md is true: every command of it is run against the station that its first command starts."""
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from basestation.results.flat import flat_objects
 from tests.brokers import Amqtt, BrokerWire, wait_until
 from tests.docs.pages import DOCS, ROOT
 
@@ -23,6 +25,7 @@ COMMANDS = [
     if line.startswith("$ ")
 ]
 BROKER = [command for command in COMMANDS if "mqtt://" in command]
+PUBLISHED = json.loads(re.search(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1])
 
 
 @pytest.mark.promise("pages-are-true", "broker")
@@ -32,7 +35,7 @@ def test_station_and_gateway_of_the_page_meet_at_a_broker(tmp_path):
     wire = BrokerWire(Amqtt, tmp_path)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     processes, logs = [], []
-    for name, command in zip(("gateway", "run"), BROKER, strict=True):
+    for name, command in zip(("gateway", "run"), BROKER[:2], strict=True):
         assert command.startswith(f"moteloom {name} ")
         logs.append(tmp_path / f"{name}.log")
         command = command.replace("127.0.0.1:1883", f"127.0.0.1:{wire.port}")
@@ -43,6 +46,12 @@ def test_station_and_gateway_of_the_page_meet_at_a_broker(tmp_path):
             )
     try:
         wait_until(lambda: 'event="gateway changed" gateway=0 state=ready' in logs[1].read_text(), 60)
+        assert "--publish mqtt://127.0.0.1:1883/lab54" in BROKER[2] and len(BROKER) == 3
+        line = {
+            "type": "window", "time": PUBLISHED["_time"], "query": 1, "number": 7, "revision": 0,
+            "coverage": {"lab": [54, 54]}, "rows": [[21.9, 54]],
+        }  # fmt: skip
+        assert list(flat_objects(line, ["mean", "n"])) == [PUBLISHED]
     finally:
         for process in processes:
             process.send_signal(signal.SIGTERM)

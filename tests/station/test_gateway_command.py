@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+from gateway.broker_settings import BrokerSettings
 from gateway.cli import main
+from gateway.transports.mqtt import BrokerConnection
 from tests.brokers import Amqtt, BrokerWire, wait_until
 from tests.docs.pages import ROOT
 from tests.station.test_run_command import moteloom
@@ -50,6 +52,11 @@ def start(folder):
             process.wait()
 
 
+def _published(messages):
+    """The values of n; amqtt also delivers retained messages of other topics."""
+    return [json.loads(each.payload)["n"] for each in messages if each.topic == "bridge/v1/query/1/result"]
+
+
 @pytest.mark.promise("broker")
 @pytest.mark.timeout(300)
 def test_station_hears_motes_behind_a_broker(folder, start):
@@ -58,13 +65,20 @@ def test_station_hears_motes_behind_a_broker(folder, start):
     with deployment.open("a") as file:
         file.write(f'\n[link]\nurl = "mqtt://127.0.0.1:{wire.port}/bridge"\n')
     gateway, gateway_log = start("gateway", "--simulate", "bridge/night.scenario.toml", "-c", deployment)
-    station, station_log = start("run", "-v", "-c", deployment, "--data", folder / "data", "--port", 0)
+    station, station_log = start("run", "-v", "-c", deployment, "--publish", "--data", folder / "data", "--port", 0)
+    reader = BrokerConnection(
+        BrokerSettings("127.0.0.1", wire.port, "bridge"), "reader", None, ["bridge/v1/query/+/result"]
+    )
+    reader.open()
     at = ("--url", (folder / "data/url").read_text().strip(), "--data", folder / "data")
     moteloom("query", "submit", QUERY, *at)
     lines = moteloom("query", "watch", 1, "--count", 14, "-o", "json", *at).stdout.splitlines()
     best = max(json.loads(line)["coverage"]["road"][0] for line in lines)
     assert best >= 2, station_log.read_text()
     assert f"link       mqtt://127.0.0.1:{wire.port}/bridge, without a user, no TLS" in station_log.read_text()
+    arrived = []
+    wait_until(lambda: arrived.extend(reader.take()) or any(n >= 2 for n in _published(arrived)), 30)
+    reader.close()
     gateway.send_signal(signal.SIGTERM)
     assert gateway.wait(timeout=30) == 0 and "stopped; frames: " in gateway_log.read_text()
     wait_until(lambda: "gateway 0 is stopped" in station_log.read_text(), 30)
@@ -83,6 +97,7 @@ def test_station_hears_motes_behind_a_broker(folder, start):
         (["gateway", "--radio", "loop://"], 1, "a gateway needs its broker: --link"),
         (["gateway", "--radio", "loop://", "--link", "/dev/ttyUSB0"], 1, "expected the URL of a broker"),
         (["gateway", "--simulate", "none.toml", "--link", "mqtt://127.0.0.1:9"], 3, "none.toml"),
+        (["run", "--simulate", "examples/roadbridge/night.scenario.toml", "--publish"], 1, "--publish needs a broker"),
         (["run", "-c", "examples/roadbridge/deployment.toml"], 1, "has no table [link]"),
         (["run", "-c", "examples/roadbridge/deployment.toml", "--link", "mqtt://a:s3cret@b/c"], 1, "table [link]"),
     ],

@@ -1,0 +1,171 @@
+"""ResultPublisher: answers of all queries on an MQTT broker, as flat JSON, on a thread of its own.
+
+    PREFIX/v1/query/N/schema     {"query": 1, "name": null, "text": "…", "kind": "window", "columns": […]}; retained while N lives
+    PREFIX/v1/query/N/result     one object for each row (basestation.results.flat)
+
+It reads committed results from the journal. A result counts as published once the broker has acknowledged it. The numbers
+behind that are kept in a file, so a restart or an outage leaves no gap; results since the last write may come twice.
+"""
+
+import json
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from basestation.controller.query_lifecycle import QueryState
+from basestation.results.flat import flat_objects
+from basestation.results.wire import Json
+from basestation.station.journal import Journal
+from gateway.broker_settings import BrokerSettings
+from gateway.errors import TransportError
+from gateway.log import get_log
+from gateway.transports.mqtt import BrokerConnection
+
+FILE = "published.json"
+PAUSE_SECONDS = 0.25
+LINES_AT_ONCE = 200
+"""Numbers of a feed that are sent before the broker has acknowledged the first."""
+ACKNOWLEDGED_WITHIN_SECONDS = 30.0
+ENDED = (QueryState.FINISHED.value, QueryState.STOPPED.value, QueryState.FAILED.value)
+LOOKS_PER_STATE = 20
+"""A query that publishes nothing is asked so rarely whether it has ended."""
+
+log = get_log(__name__)
+
+
+@dataclass(slots=True)
+class Position:
+    """How far a query is published: up to the number `after`. `schema` is what the broker retains of it."""
+
+    after: int = 0
+    schema: Json | None = None
+    idle: int = 0
+
+
+class ResultPublisher:
+    """Publishes between `with` and its end."""
+
+    def __init__(self, journal: Journal, settings: BrokerSettings, folder: Path) -> None:
+        self._journal, self._path = journal, folder / FILE
+        self._base = f"{settings.prefix}/v1/query/"
+        self.connection = BrokerConnection(settings, "results", None, ())
+        self._last, self.positions = self._read()
+        self.lost = 0  # numbers that were dropped from the journal before the broker came back
+        self._stopping = threading.Event()
+        self._failure: str | None = None
+        self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
+
+    def __enter__(self) -> "ResultPublisher":
+        self.connection.open()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(timeout=5)
+        self.connection.close()
+
+    def _run(self) -> None:
+        while True:
+            is_last = self._stopping.wait(PAUSE_SECONDS)
+            self._attempt()
+            if is_last:
+                return
+
+    def _attempt(self) -> None:
+        try:
+            if self.look():
+                self._write()
+            failure = None
+        except (TransportError, OSError) as error:
+            failure = str(error)
+        if failure != self._failure:
+            (log.info if failure is None else log.warning)("publishing", state=failure or "works again")
+        self._failure = failure
+
+    def look(self) -> bool:
+        """Publish what is new; whether a position changed. TransportError where the broker does not take it."""
+        self._find_queries()
+        has_news = False
+        for query, position in list(self.positions.items()):
+            first, behind = self._journal.bounds(query)
+            if position.after + 1 < first:
+                self.lost += first - 1 - position.after
+                log.warning("results dropped before they were published", query=query, count=first - 1 - position.after)
+                position.after = first - 1
+            if position.after + 1 < behind:
+                self._publish_next(query, position)
+                position.idle, has_news = 0, True
+            else:
+                position.idle += 1
+                if position.schema is None or position.idle % LOOKS_PER_STATE == 0:
+                    has_news = self._follow_state(query, position) or has_news
+        return has_news
+
+    def _find_queries(self) -> None:
+        bounds = self._journal.query_numbers()
+        if bounds is not None:
+            for query in range(max(self._last + 1, bounds[0]), bounds[1] + 1):
+                self.positions.setdefault(query, Position())
+            self._last = max(self._last, bounds[1])
+
+    def _follow_state(self, query: int, position: Position) -> bool:
+        """Retain the schema of a query that lives; forget one that has ended. Whether a position changed."""
+        body = self._journal.query(query)
+        found = None if body is None else json.loads(body)
+        if found is None or found["state"] in ENDED:
+            if position.schema is not None:
+                self._send([(f"{self._base}{query}/schema", b"", True)])
+            del self.positions[query]
+            return True
+        self._retain_schema(query, position, found)
+        return False
+
+    def _retain_schema(self, query: int, position: Position, described: Json) -> None:
+        schema = {"query": query} | {key: described[key] for key in ("name", "text", "kind", "columns")}
+        if schema != position.schema:
+            self._send([(f"{self._base}{query}/schema", json.dumps(schema).encode(), True)])
+            position.schema = schema
+
+    def _publish_next(self, query: int, position: Position) -> None:
+        body = self._journal.query(query)
+        if body is None:
+            return
+        described = json.loads(body)
+        self._retain_schema(query, position, described)
+        columns = [column["name"] for column in described["columns"]]
+        lines: list[Json] = []
+        for chunk in self._journal.results(query, position.after, LINES_AT_ONCE):
+            skipped = max(0, position.after + 1 - chunk.first)
+            lines += map(json.loads, chunk.lines.splitlines()[skipped:])
+        lines = lines[:LINES_AT_ONCE]
+        topic = f"{self._base}{query}/result"
+        self._send(
+            [(topic, json.dumps(each).encode(), False) for line in lines for each in flat_objects(line, columns)]
+        )
+        if lines:
+            position.after = lines[-1]["number"]
+
+    def _send(self, messages: list[tuple[str, bytes, bool]]) -> None:
+        """Publish messages, and wait until the broker has acknowledged all of them. Raises TransportError."""
+        for at in range(0, len(messages), LINES_AT_ONCE):
+            part = messages[at : at + LINES_AT_ONCE]
+            numbers = {self.connection.publish(topic, payload, retain=retain) for topic, payload, retain in part}
+            self.connection.wait_until_taken(numbers, ACKNOWLEDGED_WITHIN_SECONDS)
+
+    def _read(self) -> tuple[int, dict[int, Position]]:
+        try:
+            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            return int(kept["last"]), {int(query): Position(int(after)) for query, after in kept["after"].items()}
+        except FileNotFoundError:
+            return 0, {}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            log.warning("positions are unknown: all results are published again", path=self._path, error=error)
+            return 0, {}
+
+    def _write(self) -> None:
+        kept = {"last": self._last, "after": {query: position.after for query, position in self.positions.items()}}
+        staged = self._path.with_name(f"{FILE}.part")
+        staged.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+        os.replace(staged, self._path)

@@ -1,0 +1,142 @@
+"""Answers on a broker: flat objects with a retained schema, each number once the broker has it, over outages and restarts."""
+
+import json
+
+import pytest
+
+from basestation.results.flat import flat_objects
+from basestation.station import result_publisher
+from basestation.station.result_publisher import FILE, ResultPublisher
+from gateway.errors import TransportError
+from gateway.transports import mqtt
+from gateway.transports.mqtt import BrokerConnection
+from tests.brokers import KINDS, BrokerWire, wait_until
+from tests.station.small_network import QUERIES, SmallNetwork
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__.lower())
+def broker(request, tmp_path, monkeypatch):
+    monkeypatch.setattr(mqtt, "FIRST_BACKOFF_SECONDS", 0.02)
+    monkeypatch.setattr(mqtt, "LONGEST_BACKOFF_SECONDS", 0.1)
+    monkeypatch.setattr(result_publisher, "PAUSE_SECONDS", 0.02)
+    wire = BrokerWire(request.param, tmp_path / "broker")
+    yield wire
+    wire.close()
+
+
+class Reader:
+    """A dashboard: reads everything under the prefix."""
+
+    def __init__(self, broker, role="dashboard"):
+        self.connection = BrokerConnection(broker.settings(), role, None, ["lab/v1/query/#"])
+        self.connection.open()
+        self.schemas, self.objects = {}, []
+
+    def read(self):
+        for message in self.connection.take():
+            query, _, what = message.topic.removeprefix("lab/v1/query/").partition("/")
+            if what == "result":
+                self.objects.append(json.loads(message.payload))
+            else:
+                self.schemas[int(query)] = json.loads(message.payload) if message.payload else None
+        return self
+
+    def numbers(self, query):
+        return {each["_number"] for each in self.read().objects if each["_query"] == query}
+
+
+@pytest.fixture
+def network(tmp_path):
+    found = SmallNetwork(tmp_path)
+    for text in QUERIES:
+        found.submit(text)
+    found.live(60)
+    yield found
+    found.end()
+
+
+def with_rows(network, query):
+    """The numbers of a feed whose lines have rows."""
+    lines = map(json.loads, network.answers(query).splitlines())
+    return {line["number"] for line in lines if any(line.get(name) for name in ("row", "rows", "added", "removed"))}
+
+
+def test_rows_are_flat_objects_with_their_own_time(network, broker):
+    reader = Reader(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        wait_until(lambda: all(reader.numbers(query) >= with_rows(network, query) for query in (1, 2, 3)))
+        assert [c["name"] for c in reader.schemas[3]["columns"]] == ["mean", "n"] and reader.schemas[3]["query"] == 3
+        late = Reader(broker, "phone")
+        wait_until(lambda: late.read().schemas.keys() == {1, 2, 3})  # the schema waits for those who come later
+        network.change("stop", 3)
+        wait_until(lambda: reader.read().schemas[3] is None)
+        late.connection.close()
+    found = [each for each in reader.objects if each["_query"] == 3][-1]
+    assert {"_time", "_query", "_number", "_revision", "_weight", "_used", "_due", "mean", "n"} == found.keys()
+    assert found["_time"].endswith("Z") and (found["_used"], found["_due"]) == (6, 6)
+    reader.connection.close()
+
+
+def test_outage_and_restart_leave_no_gap(network, broker):
+    reader = Reader(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
+        wait_until(lambda: reader.numbers(1) >= with_rows(network, 1))
+        broker.kill()
+        network.live(40)
+        wait_until(lambda: publisher._failure is not None)
+        broker.revive()
+        wait_until(lambda: reader.connection.problem is None and publisher.connection.problem is None)
+    before = len(reader.read().objects)
+    network.live(40)
+    kept = json.loads((network.folder / FILE).read_text())
+    with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
+        assert publisher.positions[1].after == kept["after"]["1"] > 0
+        wait_until(lambda: reader.numbers(1) >= {n for n in with_rows(network, 1) if n > kept["after"]["1"]})
+    assert before < len(reader.objects) and publisher.lost == 0
+    reader.connection.close()
+
+
+def test_results_dropped_before_they_were_published_are_counted(network, broker):
+    network.journal.drop_results(2)
+    first, behind = network.journal.bounds(1)
+    assert first > 1
+    with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
+        wait_until(lambda: 1 in publisher.positions and publisher.positions[1].after == behind - 1)
+        assert publisher.lost >= first - 1
+
+
+def test_damaged_positions_publish_everything_again(network, broker):
+    (network.folder / FILE).write_text("{")
+    assert ResultPublisher(network.journal, broker.settings(), network.folder).positions == {}
+
+
+def test_broker_that_acknowledges_nothing_is_an_error(broker):
+    connection = BrokerConnection(broker.settings(), "other", None, ())
+    connection.open()
+    with pytest.raises(TransportError, match=r"acknowledges nothing for 0\.05 s"):
+        connection.wait_until_taken({60_000}, 0.05)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "objects"),
+    [
+        (
+            {"type": "window", "revision": 1, "coverage": {"a": [1, 2], "b": None, "c": [3, 4]}, "removed": [[1, None]],
+             "added": [[2, "x"]]},
+            [{"_revision": 1, "_weight": -1, "_used": 4, "_due": 6, "n": 1, "s": None},
+             {"_revision": 1, "_weight": 1, "_used": 4, "_due": 6, "n": 2, "s": "x"}],
+        ),
+        (
+            {"type": "window", "t": 5, "revision": 0, "coverage": {"b": None}, "rows": [[2, "x"]]},
+            [{"_revision": 0, "_t": 5, "_weight": 1, "_used": None, "_due": None, "n": 2, "s": "x"}],
+        ),
+        ({"type": "tuple", "index": 3, "weight": -1, "row": [7, "y"]}, [{"_index": 3, "_weight": -1, "n": 7, "s": "y"}]),
+        ({"type": "epoch", "coverage": {"a": [4, 4]}}, []),
+        ({"type": "ended", "code": "SN511", "message": "…"}, []),
+    ],
+)  # fmt: skip
+def test_line_of_a_feed_becomes_an_object_for_each_row(line, objects):
+    head = {"time": "2026-11-19T08:00:00Z", "query": 1, "number": 9}
+    ours = {"_time": "2026-11-19T08:00:00Z", "_query": 1, "_number": 9}
+    assert list(flat_objects(line | head, ["n", "s"])) == [ours | each for each in objects]
