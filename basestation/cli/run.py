@@ -243,7 +243,7 @@ def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "Dura
     )
     if options.log == "json":
         get_log(__name__).info(
-            "station ready", version=own_version(), deployment=deployment.name, motes=len(deployment.motes), link=link,
+            "station ready", version=own_version(), deployment=deployment.name, motes=len(deployment.motes), link=describe_link(options),
             data=str(options.data), queries=live, replayed=durable.replayed, interface=url, token=not options.no_token,
             tls=False,
         )  # fmt: skip
