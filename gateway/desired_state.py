@@ -31,7 +31,7 @@ class DesiredState:
 class ReportedState:
     """The report of a mote since its restart number `boot`; None if it has not reported and the station must query it.
 
-    `seq` is the number of the HELLO with the report. `clock_off_ms` is how far its clock was then ahead of ours, None
+    `seq` is the number of the HELLO with the report, `battery_mv` its voltage then. `clock_off_ms` is how far its clock was then ahead of ours, None
     if it had no time. `arriving` holds the missing blocks of incomplete images, `refused` the images it cannot install.
     """
 
@@ -41,6 +41,7 @@ class ReportedState:
     clock_off_ms: int | None = None
     arriving: Mapping[FrameKind, MissingBlocks] = field(default_factory=dict)
     refused: frozenset[RefusedImage] = frozenset()
+    battery_mv: int | None = None
 
     def after_hello(self, frame: Frame, hello: Hello, now_ms: int) -> "ReportedState":
         """Return the state after a HELLO; unchanged if the HELLO is older than the last one."""
@@ -51,7 +52,8 @@ class ReportedState:
         off = None if hello.clock_ms is None else hello.clock_ms - now_ms
         same = boot == self.boot
         arriving = {k: w for k, w in self.arriving.items() if same and w.stamp != installed[k]}
-        return ReportedState(boot, frame.seq, installed, off, arriving, self.refused if same else frozenset())
+        refused = self.refused if same else frozenset()
+        return ReportedState(boot, frame.seq, installed, off, arriving, refused, hello.battery_mv)
 
     def after_event(self, event: MissingBlocks | RefusedImage) -> "ReportedState":
         """Return the state after an event about an image."""

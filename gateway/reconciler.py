@@ -239,6 +239,11 @@ class MoteReconciler:
         self._has_news, self._sent_at = False, now
 
     @property
+    def heard_at(self) -> int | None:
+        """When the last frame of the mote came, or data of it in a frame of another; None where nothing has come yet."""
+        return self._heard_at or None
+
+    @property
     def is_path_doubtful(self) -> bool:
         """Whether this attempt, the second, fourth, …, takes `last_path` instead of the routing tree's path."""
         return self.state not in CONFIRMED and self._attempts > 0 and self._attempts % 2 == 0

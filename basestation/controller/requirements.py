@@ -192,6 +192,17 @@ def find_silence_limits(world: World) -> dict[int, int]:
     return found
 
 
+def find_reporting_waits(world: World) -> dict[int, int]:
+    """By site, the number of ticks between two frames of it, with the wait for a late one; None of it may get lost."""
+    found: dict[int, int] = {}
+    for placed in place_all(world):
+        pause = longest_pause(placed.operator)
+        wait = (2 * pause if placed.number else pause) + world.catalog.extents[placed.operator.extent].wait
+        for site in _visible_sites(placed, world):
+            found[site] = min(wait, found.get(site, wait))
+    return found
+
+
 def _visible_sites(placed: PlacedOperator, world: World) -> Iterable[int]:
     """The sites of which frames show that they sent. A partial without a contributor bitmap shows only its last sender."""
     if not placed.number or placed.shape.has_bitmap:

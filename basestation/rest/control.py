@@ -42,7 +42,13 @@ class StationControl(Protocol):
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
 
     def motes(self) -> list[JsonObject]:
-        """State, parent and reading counts of each mote."""
+        """What is known of each mote from its data: health, times, links, versions, reading counts."""
+
+    def latest(self, extent: str) -> list[JsonObject]:
+        """The newest value of each attribute at each site of an extent. KeyError: there is no such extent."""
+
+    def topology(self) -> JsonObject:
+        """The routing tree, and the links that motes report."""
 
     def extents(self) -> list[JsonObject]:
         """The extents that queries may read."""

@@ -10,20 +10,34 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
-from basestation.rest.wire import LARGEST, LOOK_SECONDS
+from basestation.rest.wire import LARGEST, LOOK_SECONDS, HttpProblemError
 
 
 def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIRouter:
     """The routes that are about no single query."""
     router = APIRouter()
 
-    @router.get("/v1/motes", summary="State, parent and reading counts of each mote")
+    @router.get("/v1/motes", summary="What is known of each mote from its data: health, times, links, reading counts")
     def motes() -> dict[str, Any]:
         return {"motes": control.motes()}
 
     @router.get("/v1/extents", summary="The extents that queries may read")
     def extents() -> dict[str, Any]:
         return {"extents": control.extents()}
+
+    @router.get("/v1/extents/{name}/latest", summary="The newest value of each attribute at each site")
+    def latest(name: str) -> dict[str, Any]:
+        try:
+            return {"extent": name, "sites": control.latest(name)}
+        except KeyError:
+            known = ", ".join(str(each["name"]) for each in control.extents())
+            raise HttpProblemError(
+                404, "no-such-extent", f"there is no extent {name[:80]}", f"extents are {known}"
+            ) from None
+
+    @router.get("/v1/topology", summary="The routing tree, and the links that motes report")
+    def topology() -> Any:
+        return control.topology()
 
     @router.get("/v1/events", summary="Operational events, the oldest first")
     async def events(

@@ -265,7 +265,7 @@ class DurableStation:
         latest = self.station.events.latest
         while latest:
             event = latest.popleft()
-            self.note(event.at_ms, event.what, why=event.why or None, query=event.query)
+            self.note(event.at_ms, event.what, why=event.why or None, **event.about)
         feed, tick_ms = self.station.feed, self.station.world.catalog.tick_ms
         if (queries := self.station.world.queries) is not self._queries_seen:
             changed = (each for number, each in queries.items() if self._queries_seen.get(number) is not each)

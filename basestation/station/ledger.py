@@ -169,6 +169,11 @@ class Ledger:
             found.setdefault(extent, {})[site] = account.sums(now)
         return found
 
+    def recent(self, mote: int, until: int, count: int) -> tuple[int, int]:
+        """(due, missed) of the last `count` readings of a mote in each extent that were due up to tick `until`."""
+        found = [account.recent(until, count) for (_, site), account in self._accounts.items() if site == mote]
+        return sum(due for due, _ in found), sum(missed for _, missed in found)
+
     def unattributed(self) -> dict[str, int]:
         """By extent, the number of merged readings whose sites are unknown."""
         found = Counter(self._unattributed)

@@ -11,6 +11,7 @@ from basestation.rest.control import JsonObject, ResultPage
 from basestation.rest.wire import HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 from basestation.station.durable import KeyReusedError
+from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.runner import Runner
 from basestation.station.service import Station
 
@@ -92,22 +93,16 @@ class LiveControl:
         return ResultPage(number, schema, tuple(lines), after + len(lines))
 
     def motes(self) -> list[JsonObject]:
-        return self._runner.call(lambda now_ms: self._describe_motes())
+        return self._runner.call(lambda now_ms: describe_motes(self._station, now_ms))
 
-    def _describe_motes(self) -> list[JsonObject]:
+    def latest(self, extent: str) -> list[JsonObject]:
         station = self._station
-        tree, accounts = station.world.tree, station.account()
-        return [
-            {
-                "mote": mote,
-                "state": reconciler.state.name.lower(),
-                "meaning": reconciler.state.value,
-                "parent": tree.parent.get(mote),
-                "is_silent": mote in station.failure_detector.motes,
-                "readings": {extent: sites[mote] for extent, sites in accounts.items() if mote in sites},
-            }
-            for mote, reconciler in sorted(station.reconcilers.by_mote.items())
-        ]
+        if extent not in station.world.catalog.extents:
+            raise KeyError(extent)
+        return self._runner.call(lambda now_ms: describe_latest(station, extent))
+
+    def topology(self) -> JsonObject:
+        return describe_topology(self._station)
 
     def extents(self) -> list[JsonObject]:
         return [_extent_as_json(extent) for extent in self._station.world.catalog]

@@ -11,6 +11,7 @@ from basestation.controller.world import World
 MAX_EVENTS = 1_000
 """The log keeps this many events; the counts include all."""
 AWAKE, ASLEEP = "motes stay awake", "motes need not stay awake any more"
+MOTE_LOST, MOTE_BACK = "mote lost", "mote back"
 BROKEN, KEPT = "a lifetime is no longer kept", "a lifetime is kept again"
 
 
@@ -22,6 +23,12 @@ class OperationalEvent:
     what: str
     why: str = ""
     query: int | None = None
+    mote: int | None = None
+
+    @property
+    def about(self) -> dict[str, int | None]:
+        """The query or mote that it concerns, as keys of its JSON."""
+        return {"query": self.query} if self.mote is None else {"mote": self.mote}
 
 
 class OperationalEventLog:
@@ -42,6 +49,10 @@ class OperationalEventLog:
         for number, query in after.live.items():
             old = before.live[number].lifetime_violation if number in before.live else None
             self._note(now_ms, old, query.lifetime_violation, BROKEN, KEPT, number)
+
+    def note_mote(self, now_ms: int, mote: int, is_lost: bool) -> None:
+        """Record that a mote is lost, or that it speaks again."""
+        self._add(OperationalEvent(now_ms, MOTE_LOST if is_lost else MOTE_BACK, mote=mote))
 
     def _note(
         self, at_ms: int, old: str | None, new: str | None, worse: str, better: str, query: int | None = None

@@ -271,6 +271,17 @@ class ReadingAccount:
         until = min(last.seq, gaps[0][0]) if gaps else last.seq
         return any(boot == report.boot and seq < until and first >= report.behind for boot, seq, first in self._fences)
 
+    def recent(self, until: int, count: int) -> tuple[int, int]:
+        """(due, missed): of the last `count` readings due up to tick `until`, how many were due and how many never arrived."""
+        due = missed = 0
+        for span in reversed(self._spans):
+            last = span.last(until)
+            first = max(span.first(), span.asked, last - (count - due))
+            if first < last:
+                due += last - first
+                missed += last - first - span.received.count(first, last - 1)
+        return due, missed
+
     # --- sums --------------------------------------------------------------------------------------------------------
 
     def sums(self, now: int) -> dict[str, int]:

@@ -30,7 +30,9 @@ from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
 from basestation.station import query_changes
 from basestation.station.clock_skew import ClockSkewDetector, find_timestamps
+from basestation.station.latest_readings import LatestReadings
 from basestation.station.ledger import Ledger
+from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.statistics_collector import StatisticsCollector
 from gateway.codec import FrameDecoder
@@ -78,6 +80,7 @@ class Station:
         self.errors: Counter[str] = Counter()
         self.events = OperationalEventLog()
         self.ledger = Ledger(catalog, self.links.by_mote)
+        self.latest, self.motes = LatestReadings(), MoteWatch()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder(mtu)
         self._statistics, self._on_migration = StatisticsCollector(), on_migration
         self._tick = tick_of_ms(now_ms, catalog.tick_ms)
@@ -155,6 +158,8 @@ class Station:
         world = self._maintain_links(world, settled, now_ms)
         world = self._replan(world, settled, now_ms)
         self._dispatch(world, settled, now_ms)
+        for mote, health in self.motes.update(self.world, self.reconcilers.by_mote, now_ms):
+            self.events.note_mote(now_ms, mote, health is MoteHealth.LOST)
 
     def _answer(self, now_ms: int) -> None:
         """End the clock ticks before now. Data delivered since the last step belongs to the tick of that step."""
@@ -176,6 +181,7 @@ class Station:
         self.ledger.record_frames(frames, arrived.duplicates, received.readings, self._tick)
         self.ledger.record_all_partials(received.partials, world.folds, self._tick)
         self._statistics.record(received.readings, received.batches)
+        self.latest.record(received.readings.batches)
         of_motes = [frame for frame in frames if frame.mote not in world.tree.roots]
         status_errors = self.reconcilers.receive(of_motes, now_ms)
         merged = uplink.find_merged(received, frames)

@@ -155,7 +155,11 @@ def test_station_describes_motes_extents_events_and_health(station):
     station.wait_for(1, 2)
     motes = station.get("/v1/motes").json()["motes"]
     assert [(mote["mote"], mote["parent"], mote["is_silent"]) for mote in motes] == [(3, 0, False), (4, 0, False)]
-    assert motes[0]["readings"]["field"]["received"] >= 1
+    assert motes[0]["readings"]["field"]["received"] >= 1 and motes[0]["state"] in ("ok", "late")
+    sites = station.get("/v1/extents/field/latest").json()["sites"]
+    assert [site["site"] for site in sites] == [3, 4] and sites[0]["values"]["temp"]["value"] > 0
+    assert station.get("/v1/extents/nothing/latest").json()["detail"] == "extents are field"
+    assert station.get("/v1/topology").json()["parents"][0] == {"mote": 3, "parent": 0}
     [extent] = station.get("/v1/extents").json()["extents"]
     assert (extent["name"], extent["kind"], extent["every_ticks"]) == ("field", "sensed", 10)
     first = station.get("/v1/events", params={"limit": 1}).json()
