@@ -18,7 +18,7 @@ from importlib import import_module
 FILES = {
     "W1": "w1_filter", "W2": "w2_per_site", "W3": "w3_last_eleven", "W4": "w4_changed_class", "W5": "w5_rows",
     "W6": "w6_standing", "W7": "w7_three_windows", "W8": "w8_late_and_revised",
-    "W1s": "w1_sensed", "W2s": "w2_sensed",
+    "W1s": "w1_sensed", "W2s": "w2_sensed", "W3s": "w3_sensed",
 }  # fmt: skip
 
 

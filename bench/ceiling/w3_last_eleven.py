@@ -17,6 +17,8 @@ _NONE = np.empty(0, np.int64)
 
 
 class Ceiling:
+    FIRST = 1  # minutes from a reading to the first window over road that holds it
+
     def __init__(self, case, streams):
         self._codes = Codes()
         self._minute = -1  # of the last window over road
@@ -90,8 +92,8 @@ class Ceiling:
         for which in self._places(site, time):
             there = which >= 0
             begin = np.full(len(which), _NEVER)
-            begin[there] = own[which[there]] + 1
-            layers.append((begin, begin + np.int32(BACK - 1), _at(temp, which), _at(vibration, which)))
+            begin[there] = own[which[there]] + self.FIRST
+            layers.append((begin, begin + np.int32(BACK - self.FIRST), _at(temp, which), _at(vibration, which)))
         return layers
 
     def _places(self, site, time):
