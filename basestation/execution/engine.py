@@ -24,6 +24,7 @@ from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey
 from basestation.execution.ingest.intake_set import Corrections, Deliveries, IntakeSet
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.step_plan import plan_steps
+from basestation.execution.ingest.step_size import StepSize, cut_deliveries
 from basestation.execution.joins.join_plan import JoinPlan
 from basestation.execution.plan_checks import (
     StartBeforeRecordError,
@@ -74,6 +75,8 @@ class Engine:
         self._graph, self._interner = OperatorGraph(timer), PlanInterner()
         self._announced: set[int] = set()  # the numbers of queries to come
         self._waiting, self._stepped = CoalescingBuffer(), self.clock  # the last clock tick that a step ended
+        self._step_size = StepSize()
+        self._failures: list[QueryFailure] = []  # of queries that ended outside a step whose updates are returned
         self._multi_tick = False  # whether one step may end several clock ticks
         self._next_due: NextDue | None = None  # when an update may be due; None: not computed since the last step
 
@@ -111,6 +114,8 @@ class Engine:
         partials are delivered. `reports_from` has by extent the tick from which on motes report readings as filtered only if this
         query's conditions reject them too. `reads` has by extent the attributes that the query reads; a reading without one of them was sent for other queries.
 
+        A query for whose past there is no memory ends at once; the next updates have its failure.
+
         Raises UnsupportedPlanError if the plan cannot run, StartBeforeRecordError if the query would begin before the record.
         """
         if number in self._registry:
@@ -123,7 +128,11 @@ class Engine:
         if since is not None and since < self._first_tick(plan):
             raise StartBeforeRecordError(since, self._first_tick(plan))
         self._announced.discard(number)
-        self._run(number, plan, fed, folds or {}, reports_from, reads)
+        try:
+            self._run(number, plan, fed, folds or {}, reports_from, reads)
+        except MemoryError as error:  # for the past that it reads
+            self._drop_unused_folds()
+            self._failures.append(QueryFailure(number, OUT_OF_MEMORY, str(error), self.clock))
 
     def _run(
         self,
@@ -157,6 +166,7 @@ class Engine:
             self._live,
         )
         self._registry.add(variant, query)
+        self._step_size.restart()
         for intake in query.sensed:
             intake.sensed_epochs.schedule(now)
 
@@ -270,6 +280,12 @@ class Engine:
     def _advance(self, tick: int, end: bool) -> Updates:
         if tick <= self.clock:
             raise ValueError(f"expected a clock tick after {self.clock}, which has ended; found {tick}")
+        updates = self._advance_to(tick, end)
+        failures, self._failures = self._failures, []
+        return [*failures, *updates]
+
+    def _advance_to(self, tick: int, end: bool) -> Updates:
+        """End all clock ticks up to this one."""
         next_due = self._find_next_due()
         if self._may_wait(tick, next_due):
             updates = self._answer_due(tick, next_due) if tick >= next_due.before else []
@@ -323,9 +339,11 @@ class Engine:
         return self._step(self.clock, delivered, dict.fromkeys(keys, ()), end, True, set())
 
     def _catch_up(self) -> None:
-        """Take in the deliveries that wait. No update is due for them."""
-        if self.clock > self._stepped and self._take_waiting():
-            raise AssertionError("an update was due and was not given")
+        """Take in the deliveries that wait. No update is due for them, but a query may run out of memory."""
+        for update in self._take_waiting() if self.clock > self._stepped else ():
+            if not isinstance(update, QueryFailure):
+                raise AssertionError("an update was due and was not given")
+            self._failures.append(update)
         self._next_due = None
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -344,14 +362,35 @@ class Engine:
         multi_tick: bool,
         batched: set[ExtentKey],
     ) -> Updates:
-        """Take deliveries in and end clock tick `tick`. Windows that were due before it are answered before its deliveries revise them."""
+        """Take deliveries in and end clock tick `tick`, in several steps if their rows would be too many for one."""
         updates: Updates = []
+        while multi_tick and (cut := self._step_size.find_end(delivered, self._stepped, tick)) < tick:
+            part, delivered = cut_deliveries(delivered, cut)
+            updates += self._take_step(cut, part, dict.fromkeys(corrections, ()), False, True, batched)
+        return updates + self._take_step(tick, delivered, corrections, end, multi_tick, batched)
+
+    def _take_step(
+        self,
+        tick: int,
+        delivered: Deliveries,
+        corrections: Corrections,
+        end: bool,
+        multi_tick: bool,
+        batched: set[ExtentKey],
+    ) -> Updates:
+        """Take one step. Windows that were due before `tick` are answered before its deliveries revise them."""
+        updates: Updates = []
+        begun, rows = self._stepped, self._graph.rows_out if multi_tick else 0
         self._tuple_count += sum(len(batch) for batches in delivered.values() for batch in batches)
         while not multi_tick and (earlier := self._find_tick_before(tick, delivered, corrections)) is not None:
             self._intakes.pass_time(earlier)
             updates += self._end_step(earlier)
         self._intakes.step(tick, delivered, corrections, end, multi_tick, batched)
-        return updates + self._end_step(tick)
+        updates += self._end_step(tick)
+        if multi_tick:
+            most = max((sum(map(len, batches)) for batches in delivered.values()), default=0)
+            self._step_size.adapt(most, tick - begun, self._graph.rows_out - rows)
+        return updates
 
     def _find_tick_before(self, tick: int, delivered: Deliveries, corrections: Corrections) -> int | None:
         """Return the next clock tick before `tick` that has to end separately, or None.

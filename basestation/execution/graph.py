@@ -155,6 +155,11 @@ class OperatorGraph:
     def __len__(self) -> int:
         return len(self._operators)
 
+    @property
+    def rows_out(self) -> int:
+        """The number of rows that the operators have made so far."""
+        return sum(operator.counts.rows_out for operator in self._order_to_tidy())
+
     def step(self, clock: int) -> dict[Hashable, str]:
         """Let every operator take its step, at the end of a clock tick.
 
@@ -195,10 +200,14 @@ class OperatorGraph:
 
     def tidy(self) -> None:
         """Drop what no reader needs, readers first."""
+        for operator in self._order_to_tidy():
+            operator.tidy()
+
+    def _order_to_tidy(self) -> list[Any]:
+        """Return the operators that take steps, readers first."""
         if self._to_tidy is None:
             self._to_tidy = self._acting()[::-1]
-        for operator in self._to_tidy:
-            operator.tidy()
+        return self._to_tidy
 
     def _acting(self) -> list[Any]:
         """Return the operators that take steps."""

@@ -66,7 +66,11 @@ class RunningQuery:
         shared = interner.take(split.windows, wide=split.open)
         view = make_view(split, shared)  # which may add aggregates to the shared plan
         builder = OperatorBuilder(plan, shared, graph, intakes, tables, now, first, reports_from, live)
-        self.key = builder.output(split, view)
+        try:
+            self.key = builder.output(split, view)
+        except MemoryError:
+            interner.release(tuple(shared.signatures))
+            raise
         self._graph, self._interner, self._signatures = graph, interner, tuple(shared.signatures)
         below = graph.below(self.key)
         self._member = below[-1]

@@ -39,6 +39,10 @@ BINARY_SEARCH_ROWS = 16
 MAX_STEP_TUPLES = 1 << 16
 """One step takes at most so many tuples of an extent, so that its arrays stay in the caches and a batch of any size takes the memory
 of this one."""
+STEP_ROWS = 1 << 20
+"""Rows that all operators together should make in one step of many clock ticks."""
+FIRST_STEP, STEP_GROWTH = (1 << 10, 1 << 10), 4
+"""The tuples and the ticks of the first step with a new query, and how many times more the next step may take."""
 COALESCED_BATCHES, COALESCED_TUPLES = 2**9, 2**14
 """So many batches, or tuples, are taken in without waiting for more. A batch of so many tuples is not copied to coalesce it."""
 IDENTITY_CHECK_TUPLES = 1024

@@ -32,6 +32,8 @@ SIZES = (
     (thresholds, "IDENTITY_CHECK_TUPLES", 0),
     (thresholds, "MAX_STEP_TUPLES", 1),
     (thresholds, "MAX_STEP_TUPLES", 2),
+    (thresholds, "STEP_ROWS", 1),
+    (thresholds, "FIRST_STEP", (1, 1)),
     (thresholds, "JOIN_COMBINATIONS", 2),
     (thresholds, "DELTA_SHARE", 0.0),
     (thresholds, "DELTA_SHARE", 2.0),

@@ -74,7 +74,7 @@ def plan_steps(
         ends.append((tick, multi_tick))
     begin = clock
     for end, several in ends:
-        yield end, {name: _between(named.get(name, ()), begin, end) for name in delivered}, several
+        yield end, {name: select_deliveries(named.get(name, ()), begin, end) for name in delivered}, several
         begin = end
 
 
@@ -95,14 +95,14 @@ def _add_runs(edges: Sequence[int], batches: Iterable[Sequence[TimedBatch]], clo
     """Return each edge, and before it the run that ends there, if anything is delivered in it."""
     ends, before = [], clock
     for edge in edges:
-        if any(_between(of, before, edge - 1) for of in batches):
+        if any(select_deliveries(of, before, edge - 1) for of in batches):
             ends.append((edge - 1, True))
         ends.append((edge, False))
         before = edge
     return ends
 
 
-def _between(batches: Sequence[TimedBatch], begin: int, end: int) -> list[Any]:
+def select_deliveries(batches: Sequence[TimedBatch], begin: int, end: int) -> list[Any]:
     """Return the deliveries after clock tick `begin` up to `end`."""
     found = []
     for batch in batches:
