@@ -23,6 +23,7 @@ from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.stream_union import StreamUnion
+from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.history import HistoryTable
@@ -106,6 +107,7 @@ class OperatorBuilder:
             None  # the stream whose readers' predicates are collected while they come and go
         )
         self._filtered = False  # whether the aggregates of the query are of tuples under a filter
+        self._filtered_leaf: PlanNode | None = None  # the input of a join that has only tuples that views read
         self._named = {c.id for node in walk(shared.root) for e in node.expressions for c in ex.columns_of(e)}
         by_extent = {intake.extent.name: intake for intake in intakes.values() if isinstance(intake, Intake)}
         excludes = find_site_exclusions(plan.root, by_extent)
@@ -135,14 +137,15 @@ class OperatorBuilder:
             return key
         [self._opened] = root.children if split.open else [None]
         self._filtered = split.filter is not None
+        if split.filtered_input is not None:
+            product = root.child if isinstance(root, WindowSelect) else root
+            self._filtered_leaf = product.children[split.filtered_input]
         # Coverage says which sites conditions leave out.
         masks = tuple(mask.tobytes() for masks in self._excludes.values() for mask in masks)
-        windows = "windows", self._shared.number(root), split.open, self._filtered, masks, self._block_era
+        how = split.open, split.filtered_input, self._filtered, masks
+        windows = "windows", self._shared.number(root), how, self._block_era
         key = "shown", windows, view.signature
-        self._graph.get(
-            key,
-            lambda: self._graph.get(windows, lambda: self._window_output(split.open, self._filtered, masks)).join(view),
-        )
+        self._graph.get(key, lambda: self._graph.get(windows, lambda: self._window_output(*how)).join(view))
         return key
 
     def _window_output(self, *how: Hashable) -> WindowOutput:
@@ -355,8 +358,9 @@ class OperatorBuilder:
             return self._graph.get(key, lambda: TickOrderedStore(self._stream(stream), level))
         # Equal streams have other columns where one query joins them; their tuples are held once nevertheless.
         era = self._era if is_per_query(stream) else None
-        key = "join tuples", level, store_signature(leaf, steps), era
-        return self._graph.get(key, lambda: JoinStore(self._stream(stream), level, leaf, steps))
+        filtered = leaf is self._filtered_leaf
+        key = "join tuples", level, store_signature(leaf, steps), era, filtered
+        return self._graph.get(key, lambda: JoinStore(self._stream(stream), level, leaf, steps, filtered))
 
     def _slices(self, leaf: SliceAggregation, level: int) -> SharedSlices:
         stream, below = leaf.child, self._stream_key(leaf.child)

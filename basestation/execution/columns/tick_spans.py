@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
+from basestation.execution.columns.window_batch import NEVER
 
 Span = tuple[int, int]
 """The first and the last tick of a range."""
@@ -46,6 +47,11 @@ class TickSpans:
             if low <= high:
                 found.append((low, high))
         return found
+
+    @property
+    def first(self) -> int:
+        """The first tick of all; NEVER if there is none."""
+        return self._spans[0][0] if self._spans else NEVER
 
     def contains(self, ticks: IntArray) -> BoolArray:
         """Return a mask of the ticks that are in one of the ranges."""

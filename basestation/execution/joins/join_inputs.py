@@ -6,7 +6,7 @@ window or row then serves as the tick.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from acquisition.arrays import BoolArray, IntArray
 from acquisition.extent import Extent
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.expressions import columns_of, conjunction, conjuncts
+from basestation.algebra.expressions import Attr, columns_of, conjunction, conjuncts, substitute
 from basestation.algebra.node import PlanNode
 from basestation.algebra.vector import Vector, cached_arange, constant
 from basestation.algebra.window_project import WindowProject
@@ -24,7 +24,7 @@ from basestation.execution.columns.tuples import Tuples, empty_like
 from basestation.execution.columns.window_batch import WindowBatch
 from basestation.execution.description import OperatorDescription, StateDescription, array_bytes
 from basestation.execution.ingest.stored_table import StoredTable, TableVersion
-from basestation.execution.interfaces import WindowSource
+from basestation.execution.interfaces import Claims, WindowSource
 from basestation.execution.joins.tick_ranges import TickRanges
 from basestation.execution.joins.tuple_store import NEVER, TupleStore
 from basestation.execution.streams.filter_stream import project_columns
@@ -59,6 +59,10 @@ class JoinInput:
 
     def _filter(self, tuples: Tuples) -> Tuples:
         return filter_tuples(tuples, self._leaf, self._steps)
+
+    def claim(self, predicate: Expression | None) -> Claims:
+        """Provide the tuples that a reader of the rows under a predicate needs, until it is released."""
+        return []
 
     def prepare(self, windows: WindowBatch) -> None:
         """Make sure that the tuples of windows are held."""
@@ -97,6 +101,13 @@ class JoinInput:
         """Drop what no later window can reach."""
 
 
+def local_terms(predicate: Expression | None, ids: Mapping[int, int]) -> Expression | None:
+    """The conjuncts of a predicate over columns with some ids alone; None without any."""
+    terms = [] if predicate is None else conjuncts(predicate)
+    local = [term for term in terms if {c.id for c in columns_of(term)} <= ids.keys()]
+    return conjunction(local) if local else None
+
+
 def filter_tuples(tuples: Tuples, leaf: PlanNode, steps: Steps) -> Tuples:
     """Tuples after the selections and projections below a join."""
     tuples = tuples.with_columns({c.id: tuples.columns[c.id] for c in leaf.columns})
@@ -109,25 +120,54 @@ def filter_tuples(tuples: Tuples, leaf: PlanNode, steps: Steps) -> Tuples:
 
 
 class JoinStore(WindowStore):
-    """The tuples of one stream that open windows reach, after the selections and projections below the joins."""
+    """The tuples of one stream that open windows reach, after the selections and projections below the joins.
 
-    def __init__(self, stream: Stream, level: int, leaf: PlanNode, steps: Steps) -> None:
+    A filtered store holds only those that satisfy the predicate of a reader.
+    """
+
+    def __init__(self, stream: Stream, level: int, leaf: PlanNode, steps: Steps, is_filtered: bool = False) -> None:
         super().__init__(stream, level)
+        self.is_filtered = is_filtered
         self._leaf, self._steps = leaf, steps
         self.none = filter_tuples(empty_like(stream.all().inserted), leaf, steps)
         self.tuples = TupleStore(self.none)
+        self._predicates = PredicateSet()
 
     def describe(self) -> OperatorDescription:
         limit = None if self.reach is None else self.stream.max_tuples(self.reach)
         entry = 8 * (2 + len(self.none.columns))
         state = StateDescription("tuples", limit, entry, len(self.tuples), array_bytes(*self.tuples.arrays()))
-        return OperatorDescription("join state", "tuples by position, indexed by key and tick", state)
+        parts = (self._predicates.describe(),) if self.is_filtered else ()
+        return OperatorDescription("join state", "tuples by position, indexed by key and tick", state, parts)
+
+    # --- readers of a filtered store -----------------------------------------------------------------------------------
+
+    def add_reader(self, predicate: Expression | None) -> int:
+        """Add a reader of a filtered store: of the tuples under a predicate, None for all. Return what it releases in the end."""
+        known = len(self._predicates)
+        number = self._predicates.take(predicate)
+        if len(self._predicates) > known:
+            past = self._needed_of(self.held(self.stream.between(min(self._kept_from, self._recalled.first), NEVER)))
+            self.tuples.build(past.take(~np.isin(past.ident, self.tuples.held_idents())))
+        return number
+
+    def release(self, number: int) -> None:
+        """Remove a reader. Tuples that no other reader needs stay until windows leave them behind."""
+        self._predicates.release(number)
+
+    def _needed_of(self, tuples: Tuples) -> Tuples:
+        tuples = filter_tuples(tuples, self._leaf, self._steps)
+        if not self.is_filtered or not len(tuples):
+            return tuples
+        return tuples.take(self._predicates.any(tuples.columns, len(tuples)))
+
+    # --- tuples -----------------------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
         self.tuples.replace_all(self.none)
 
     def load(self, tuples: Tuples) -> None:
-        self.tuples.build(filter_tuples(tuples, self._leaf, self._steps))
+        self.tuples.build(self._needed_of(tuples))
 
     def __len__(self) -> int:
         return len(self.tuples)
@@ -152,6 +192,15 @@ class StreamJoinInput(JoinInput):
 
     def prepare(self, windows: WindowBatch) -> None:
         self._store.recall(windows.left, windows.right)
+
+    def claim(self, predicate: Expression | None) -> Claims:
+        if not self._store.is_filtered:
+            return []
+        local = local_terms(predicate, self.ids)
+        if local is not None:
+            held = {c: Attr(replace(c, id=self.ids[c.id])) for c in columns_of(local)}
+            local = substitute(local, held)
+        return [(self._store, self._store.add_reader(local))]
 
     def rank(self, positions: IntArray) -> IntArray:
         """The index; for tuples without one, the order in which they will enter."""
@@ -220,11 +269,8 @@ class RowJoinInput(JoinInput):
         self.predicates = PredicateSet()
         """The predicates of all views of the join: only rows that pass one of them are held."""
 
-    def local_predicate(self, predicate: Expression | None) -> Expression | None:
-        """The conjuncts of a predicate over the rows of this input alone; None without any."""
-        terms = [] if predicate is None else conjuncts(predicate)
-        local = [term for term in terms if {c.id for c in columns_of(term)} <= self.ids.keys()]
-        return conjunction(local) if local else None
+    def claim(self, predicate: Expression | None) -> Claims:
+        return [(self.predicates, self.predicates.take(local_terms(predicate, self.ids)))]
 
     def prepare(self, windows: WindowBatch) -> None:
         nonempty = windows.left <= windows.right

@@ -27,7 +27,7 @@ from basestation.execution.columns.window_batch import RepeatedWindows
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.description import OperatorDescription
 from basestation.execution.interfaces import Claims, View
-from basestation.execution.joins.join_inputs import JoinInput, RowJoinInput
+from basestation.execution.joins.join_inputs import JoinInput
 from basestation.execution.joins.join_plan import InvalidJoinPlanError, JoinPlan, Place, make_default_plan
 from basestation.execution.joins.joined_rows import JoinedRows, concatenate_rows, rows_per_window
 from basestation.execution.joins.materialized_node import MaterializedNode
@@ -89,8 +89,7 @@ class JoinOperator:
         self._used.update(used)
         claims: Claims = [(self, used)]
         for each in self.inputs:
-            if isinstance(each, RowJoinInput):
-                claims.append((each.predicates, each.predicates.take(each.local_predicate(view.predicate))))
+            claims += each.claim(view.predicate)
         return claims
 
     def release(self, what: Any) -> None:

@@ -204,6 +204,11 @@ class TupleStore:
         """The positions by input, as a materialized node gives them."""
         return {place[0]: positions}
 
+    def held_idents(self) -> IntArray:
+        """The numbers of the tuples that are held."""
+        every = np.arange(len(self._alive))
+        return np.asarray(self.system_column("ident", every[self._alive.values]), np.int64)
+
     def module(self, key: Sequence[KeyPart]) -> StateModule:
         """The state module for a key; there is one for each key."""
         key = tuple(key)

@@ -37,7 +37,8 @@ class ViewSplit:
 
     `steps` are selections and projections, the lowest first; `aggregates` are those read of the slices. `columns` are shown. With `open`,
     the stream below the windows passes on the tuples that at least one query reads, which may change as queries come and go. `filter`
-    says which tuples of the stream below the slices belong to them.
+    says which tuples of the stream below the slices belong to them. The selection below input `filtered_input` of a join is among the
+    steps, and that input has the tuples that at least one query reads.
     """
 
     windows: PlanNode
@@ -46,6 +47,7 @@ class ViewSplit:
     aggregates: tuple[tuple[Column, Aggregate], ...] = ()
     open: bool = False
     filter: Expression | None = None
+    filtered_input: int | None = None
 
 
 def split_view(root: PlanNode) -> ViewSplit:
@@ -61,6 +63,7 @@ def split_view(root: PlanNode) -> ViewSplit:
     if isinstance(node, WindowCrossProduct) and steps and isinstance(steps[-1], WindowSelect):
         node = steps.pop()  # the selection says which combinations there are
     steps.reverse()
+    filtered: int | None = None
     match node:
         case SliceAggregation(aggregates=aggregates, child=child) if not isinstance(child, StreamMerged):
             filter_, stream = _lift_filter(node)
@@ -72,13 +75,13 @@ def split_view(root: PlanNode) -> ViewSplit:
                 below, stream = lifted
                 return ViewSplit(replace(node, child=stream), root.columns, (*below, *steps), open=True)
         case WindowJoin() | WindowCrossProduct() | WindowSelect():
-            node, terms = _lift_above_join(node)
+            node, terms, filtered = _lift_above_join(node)
             steps = [WindowSelect(conjunction(terms), node), *steps] if terms else steps
         case RowWindow():
             pass
         case _:
             return ViewSplit(root, root.columns)
-    return ViewSplit(node, root.columns, tuple(steps))
+    return ViewSplit(node, root.columns, tuple(steps), filtered_input=filtered)
 
 
 def _lift_filter(node: SliceAggregation) -> tuple[Expression | None, StreamNode]:
@@ -89,18 +92,26 @@ def _lift_filter(node: SliceAggregation) -> tuple[Expression | None, StreamNode]
     below = node.child
     if node.begin is None or not isinstance(below, StreamSelect):
         return None, below
-    extent = below.child
-    if not isinstance(extent, StreamAcquire | StreamReceive) or not columns_of(below.predicate) <= set(
-        extent.attributes
-    ):
-        return None, below
-    return below.predicate, extent
+    return (below.predicate, below.child) if _has_only_attributes(below) else (None, below)
+
+
+def _has_only_attributes(node: StreamSelect) -> bool:
+    """Return whether a selection compares attributes of an extent, whose tuples are in a window whenever they came."""
+    extent = node.child
+    return (
+        isinstance(extent, StreamAcquire | StreamReceive)
+        and extent.extent.late is not LatePolicy.APPEND
+        and columns_of(node.predicate) <= set(extent.attributes)
+    )
 
 
 def _lift_above_join(
     node: WindowJoin | WindowCrossProduct | WindowSelect,
-) -> tuple[WindowNode, list[Expression]]:
-    """Return (a join without selections of single row windows, the predicates of these)."""
+) -> tuple[WindowNode, list[Expression], int | None]:
+    """Return (a join without selections of single row windows, the predicates of these, the input below which one was lifted).
+
+    A selection below a window of time is lifted if it is the only one: then each row of the shared join is one of a query's own join.
+    """
     product = node.child if isinstance(node, WindowSelect) else node
     assert isinstance(product, WindowJoin | WindowCrossProduct), "a selection of combinations stands above a product"
     inputs: list[WindowNode] = []
@@ -111,8 +122,15 @@ def _lift_above_join(
             terms.append(each.predicate)
         else:
             inputs.append(each)
+    filtered: int | None = None
+    for at, each in enumerate(inputs):
+        if not terms and isinstance(each, TimeWindow):
+            below = each.child
+            if isinstance(below, StreamSelect) and _has_only_attributes(below):
+                inputs[at], filtered = replace(each, child=below.child), at
+                terms.append(below.predicate)
     lifted = product.with_children(inputs)
-    return replace(node, child=lifted) if isinstance(node, WindowSelect) else lifted, terms
+    return replace(node, child=lifted) if isinstance(node, WindowSelect) else lifted, terms, filtered
 
 
 def _lift_above_window(node: StreamNode, window: TimeWindow) -> tuple[list[RowStep], StreamNode] | None:

@@ -16,7 +16,7 @@ from basestation.algebra.vector import Vector, constant
 from basestation.execution import thresholds
 from basestation.execution.columns.match_pairs import pack_pairs, unpack_pairs
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.description import OperatorDescription, describe_select
+from basestation.execution.description import OperatorDescription
 from basestation.execution.streams.filter_stream import FilterStream
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
 from basestation.execution.streams.stream import Stream
@@ -38,9 +38,7 @@ class LineageStream(FilterStream):
         """The ids of the columns of the extent that readers get."""
 
     def describe(self) -> OperatorDescription:
-        filters = self.filters.all()
-        name = describe_select(filters[0]) if len(filters) == 1 else f"select by {len(filters)} filters"
-        return OperatorDescription(name, "predicate index, each tuple once per filter")
+        return replace(self.filters.describe(), how="predicate index, each tuple once per predicate")
 
     @property
     def sole_extent(self) -> None:

@@ -12,6 +12,7 @@ from basestation.algebra.expressions import columns_of, conjunction
 from basestation.algebra.factors import extract_ranges
 from basestation.algebra.vector import Vector, cached_arange
 from basestation.execution.columns.intern_table import InternTable
+from basestation.execution.description import OperatorDescription, describe_select
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 
 
@@ -65,9 +66,12 @@ class PredicateSet:
         """The predicate with a number other than 0."""
         return self._predicates[number]
 
-    def all(self) -> list[Expression]:
-        """The distinct predicates in use."""
-        return [predicate for _, predicate in self._predicates.items()]
+    def describe(self) -> OperatorDescription:
+        """The selection, for EXPLAIN: its predicate if there is only one."""
+        predicates = [predicate for _, predicate in self._predicates.items()]
+        if len(predicates) == 1 and not self._unfiltered:
+            return OperatorDescription(describe_select(predicates[0]), "predicate index")
+        return OperatorDescription(f"select by {len(self)} predicates", "predicate index")
 
     def number_of(self, predicate: Expression) -> int:
         """The number of a predicate in use."""
