@@ -23,7 +23,7 @@ STRICT = os.environ.get("STRICT", "") not in ("", "0")
 SEED = int(os.environ.setdefault("MOTELOOM_SEED", str(random.SystemRandom().randrange(2**32))))
 
 hypothesis.settings.register_profile("small", max_examples=30, deadline=None, derandomize=False)
-hypothesis.settings.register_profile("full", max_examples=500, deadline=None, derandomize=False)
+hypothesis.settings.register_profile("full", max_examples=300, deadline=None, derandomize=False)
 hypothesis.settings.load_profile("full" if FULL else "small")
 
 

@@ -20,7 +20,7 @@ def test_catalogue_examples_fail_with_the_same_kind(code):
 
 @pytest.mark.promise("oracle")
 def test_generated_queries_have_the_same_columns(counts, rng):
-    for _ in range(counts(150, 3000)):
+    for _ in range(counts(150, 1_500)):
         made = case(rng.randrange(2**32))
         (plan,) = bind_text(made.query, read_schema(made.schema))
         answer = run(made.schema, {}, [made.query], until=0).answers[0]

@@ -116,7 +116,7 @@ class Pair:
 @pytest.mark.promise("oracle")
 def test_figures_agree_in_order_and_index(counts, rng):
     said = 0
-    for _ in range(counts(150, 3000)):
+    for _ in range(counts(150, 1_500)):
         pair, window_query = Pair(rng), rng.random() < 0.5
         try:
             text, expected = pair.query(2) if window_query else pair.converter(2)
@@ -132,4 +132,4 @@ def test_figures_agree_in_order_and_index(counts, rng):
             found = [figures.TaggedTuple(u.tick, u.index, u.row) for u in answer.tuples]
             said += bool(found)
         assert found == expected, text
-    assert said > counts(30, 600)
+    assert said > counts(30, 300)

@@ -44,7 +44,7 @@ def test_restored_engine_resumes():
 @pytest.mark.promise("snapshot")
 def test_damaged_snapshot_is_refused(rng, counts):
     whole = save_engine(running())
-    for _ in range(counts(200, 5_000)):
+    for _ in range(counts(200, 2_000)):
         data = bytearray(whole)
         if rng.random() < 0.5:
             data = data[: rng.randrange(len(data))]

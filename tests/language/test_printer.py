@@ -23,7 +23,7 @@ def read(text):
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_printed_tree_parses_to_the_same_tree(shard, rng, counts):
     trees = Trees(rng)
-    for _ in range(counts(2_000, 100_000) // SHARDS):
+    for _ in range(counts(2_000, 20_000) // SHARDS):
         tree = trees.statement()
         text = print_statement(tree)
         assert read(text) == (tree,), text
@@ -32,7 +32,7 @@ def test_printed_tree_parses_to_the_same_tree(shard, rng, counts):
 @pytest.mark.promise("errors-point")
 def test_printed_schema_parses_to_the_same_tree(rng, counts):
     trees = Trees(rng)
-    for _ in range(counts(300, 10_000)):
+    for _ in range(counts(300, 3_000)):
         declared = trees.some(trees.extent)
         text = print_schema(declared)
         parsed = parse_schema(Source(text))

@@ -92,7 +92,7 @@ def json_row_by_row(update):
 
 def test_output_by_column_equals_output_by_row(rng: random.Random, counts):
     formats = {CsvOutput: csv_row_by_row, JsonOutput: json_row_by_row}
-    for _ in range(counts(150, 5_000)):
+    for _ in range(counts(150, 1_500)):
         emitted = [rng.choice([tuples, marks, interleaved, windows])(rng) for _ in range(rng.randint(1, 5))]
         if rng.random() < 0.4:
             emitted = [update for update in emitted if update.query == 1]

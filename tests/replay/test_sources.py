@@ -203,7 +203,7 @@ def test_any_values_give_batch_or_input_error(rng: random.Random, counts):
         [],
         np.int64(3),
     ]
-    for _ in range(counts(300, 5000)):
+    for _ in range(counts(300, 3_000)):
         names = rng.sample(
             ["_tick", "_site", "_arrival", "_weight", "_replaces", "site", "time", *BLANK, "?"], rng.randint(0, 8)
         )
@@ -222,7 +222,7 @@ def test_damaged_parquet_gives_batch_or_input_error(tmp_path, rng: random.Random
     )
     pq.write_table(table, tmp_path / "a.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
-    for _ in range(counts(200, 3000)):
+    for _ in range(counts(200, 2_000)):
         data = bytearray(whole)
         for _ in range(rng.randint(1, 4)):
             data[rng.randrange(len(data))] = rng.randrange(256)

@@ -182,7 +182,7 @@ TEXTS += ["2026-11-18T08:00:00Z", "2026-11-18", "2026-11-18T08:00:00+14:00", "00
 
 
 def test_text_converts_equally_alone_and_in_column(rng: random.Random, counts):
-    for _ in range(counts(300, 5000)):
+    for _ in range(counts(300, 3_000)):
         attribute = rng.choice([INTEGER, FLOAT, TIME, CENTI])
         texts = [rng.choice([*TEXTS, str(rng.randint(-9, 9))]) for _ in range(rng.randint(1, 3))]
         try:

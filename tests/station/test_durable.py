@@ -45,7 +45,7 @@ def current(network, query):
 @pytest.mark.promise("durable")
 def test_restart_between_steps_leaves_results_to_the_byte(tmp_path, rng, counts):
     expected = undisturbed(tmp_path / "undisturbed")
-    for run in range(counts(3, 50)):
+    for run in range(counts(3, 30)):
         network = SmallNetwork(tmp_path / str(run))
         for text in QUERIES:
             network.submit(text)
@@ -70,7 +70,7 @@ def test_restart_between_steps_leaves_results_to_the_byte(tmp_path, rng, counts)
 def test_crash_at_a_commit_loses_no_reading(crashes_before, tmp_path, rng, counts):
     expected = undisturbed(tmp_path / "undisturbed")
     expected.live(60)
-    for run in range(counts(4, 200)):
+    for run in range(counts(4, 40)):
         network = SmallNetwork(tmp_path / str(run))
         for text in QUERIES:
             network.submit(text)

@@ -135,7 +135,7 @@ def test_damaged_file_names_the_remedy(tmp_path, rng, counts):
     journal.close()
     whole = (tmp_path / module.NAME).read_bytes()
     refused = 0
-    for _ in range(counts(20, 500)):
+    for _ in range(counts(20, 200)):
         torn = bytearray(whole)
         at = rng.randrange(0, len(torn) - 4_096, 512)
         torn[at : at + 4_096] = bytes(4_096)

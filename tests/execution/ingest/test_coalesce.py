@@ -72,7 +72,7 @@ def _counted(engine):
 @pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", WINDOWS + AT_ONCE)
 def test_coalescing_changes_no_update_and_no_counter(text, rng, counts, monkeypatch):
-    for _ in range(counts(2, 30)):
+    for _ in range(counts(2, 20)):
         given = [found if rng.random() < 0.7 else {} for found in deliveries(rng, 40)]
         if rng.random() < 0.5:  # nothing is late
             given = [

@@ -200,7 +200,7 @@ def test_plan_for_another_join_is_refused():
 def test_join_delta_equals_difference_of_products(shape, kind, rng, counts, monkeypatch):
     select, _, lasting = shape.partition(" FOR ")
     text = f"{kind}({select})" + (f" FOR {lasting}" if lasting else "")
-    for _ in range(counts(4, 60)):
+    for _ in range(counts(4, 40)):
         given = list(deliveries(rng, 16, size=rng.choice([2, 4, 7])))
         assert play(text, given, tidy_every=4) == formerly(monkeypatch, text, given, tidy_every=4)
 
@@ -254,7 +254,7 @@ def test_equal_streams_share_one_tuple_store():
 
 
 def test_generated_joins_agree_with_the_oracle(rng, counts):
-    wanted, agreed = counts(40, 1000), 0
+    wanted, agreed = counts(40, 400), 0
     while agreed < wanted:
         made = case(rng.randrange(2**32))
         if "join" not in made.traits:

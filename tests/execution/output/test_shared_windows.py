@@ -58,7 +58,7 @@ def generated(seed):
 
 
 @pytest.mark.promise("queries-apart")
-@pytest.mark.parametrize("shard", range(count_of(3, 40)))
+@pytest.mark.parametrize("shard", range(count_of(3, 30)))
 def test_query_of_shared_windows_gives_updates_of_query_alone(shard, rng):
     seed = rng.randrange(2**32)
     what = generated(seed).difference(tidy_every=rng.choice((1, 5, NEVER)))

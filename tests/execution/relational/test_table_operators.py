@@ -323,7 +323,7 @@ def in_order(made):
 
 def test_generated_queries_over_tables_agree_with_the_oracle(counts, rng):
     found = 0
-    for _ in range(counts(40, 1500)):
+    for _ in range(counts(40, 400)):
         made = once(rng.getrandbits(48))
         outcome = agree(made.schema, made.inputs, made.queries, seconds=20)
         assert outcome or outcome.verdict == "too slow", outcome.report
@@ -335,7 +335,7 @@ def test_generated_queries_over_tables_agree_with_the_oracle(counts, rng):
 
 
 def test_generated_one_off_cases_agree_with_the_oracle(counts, rng):
-    left = counts(10, 150)
+    left = counts(10, 100)
     while left:
         made = case(rng.getrandbits(48))
         if "oneoff" in made.traits:

@@ -29,7 +29,7 @@ def test_sliding_delta_equals_whole_window_difference(kind, shape, rng, counts, 
     select, found, more = shape.partition(" FOR ")
     text = kind.format(select) + found + more
     said = 0
-    for _ in range(counts(2, 30)):
+    for _ in range(counts(2, 20)):
         given = list(deliveries(rng, 24, size=6))
         with monkeypatch.context() as patched:
             patched.setattr(content_evaluator, "make_sliding_delta", lambda *_: None)

@@ -56,7 +56,7 @@ def test_grouped_filter_finds_what_each_query_finds_alone(shard, rng, monkeypatc
     if shard % 2:  # no integers count as dense, and spans as overlapping much
         for size in ("DENSE_FACTOR", "DENSE_SLACK", "SPAN_FACTOR", "SPAN_SLACK"):
             monkeypatch.setattr(thresholds, size, 0)
-    for _ in range(count_of(30, 1000)):
+    for _ in range(count_of(30, 300)):
         columns = rng.sample(list(VALUES), rng.randint(1, 3))
         forms = [{c: rng.random() < 0.5 for c in columns[: rng.randint(1, 3)]} for _ in range(rng.randint(1, 3))]
         grouped, asked, many = GroupedFilter(), {}, rng.choice([3, 20, 150])

@@ -456,7 +456,7 @@ def _tidying(step):
 
 
 def test_generated_loops_agree_with_the_oracle(counts, rng):
-    for _ in range(counts(25, 800)):
+    for _ in range(counts(25, 250)):
         made = looping(rng.getrandbits(48))
         outcome = agree(made.schema, made.inputs, made.queries, seconds=4)
         if not outcome and outcome.verdict == "disagree":
@@ -465,7 +465,7 @@ def test_generated_loops_agree_with_the_oracle(counts, rng):
 
 
 def test_generated_cases_with_loops_agree_with_the_oracle(counts, rng):
-    left = counts(10, 200)
+    left = counts(10, 100)
     while left:
         made = case(rng.getrandbits(48))
         if "loop" in made.traits:
