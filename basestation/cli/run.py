@@ -60,9 +60,28 @@ example:
     parser.add_argument(
         "--agenda", action="store_true", help="motes sleep outside their slots; else they always listen"
     )
+    parser.add_argument(
+        "--keep-results",
+        type=_count,
+        default=100_000,
+        metavar="N",
+        help="updates kept of each query; default: %(default)s",
+    )
+    parser.add_argument(
+        "--keep-days", type=_count, metavar="N", help="and no older than so many days; default: any age"
+    )
+    parser.add_argument(
+        "--keep-mb", type=_count, default=1_000, metavar="N", help="of all results; default: %(default)s"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface; default: %(default)s")
     parser.add_argument("--port", type=_port, default=PORT, help="its port, 0 for a free one; default: %(default)s")
     parser.add_argument("--no-token", action="store_true", help="admit every request on this machine without a token")
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text[:12]) < 10**9):
+        raise argparse.ArgumentTypeError(f"`{text[:20]}` is no whole number from 1 on")
+    return int(text)
 
 
 def _port(text: str) -> int:
@@ -120,6 +139,7 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.journal import Journal
     from basestation.station.live_control import LiveControl
     from basestation.station.rest_server import RestServer
+    from basestation.station.retention import DAY_MS, Budget
     from basestation.station.runner import Runner, ScaledClock
     from basestation.station.service_manager import ServiceManager
 
@@ -139,7 +159,9 @@ def _run(options: argparse.Namespace) -> int:
         durable.connect(wire)
         clock = ScaledClock(_seconds, now_ms, options.speed)
         manager = ServiceManager(os.environ)
-        runner = Runner(durable, clock, motes, on_progress=manager.progress)
+        age_ms = None if options.keep_days is None else options.keep_days * DAY_MS
+        budget = Budget(options.keep_results, options.keep_mb * 1_000_000, age_ms)
+        runner = Runner(durable, clock, motes, on_progress=manager.progress, budget=budget)
         token = None if options.no_token else _token(options.data)
         publisher = make_publisher(options, journal)
         with publisher, RestServer(LiveControl(runner), token, options.host, options.port) as server:

@@ -18,6 +18,7 @@ from basestation.station.commands import apply, encode_target
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, QueryRow, ResultChunk, Steps
 from basestation.station.journal_file import JournalError
 from basestation.station.query_rows import row_of
+from basestation.station.retention import Budget
 from basestation.station.service import Station
 from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
 from gateway.errors import TransportError
@@ -187,11 +188,10 @@ class DurableStation:
             return False
         return True
 
-    def drop_old(self, now_ms: int, results: int, events: int) -> None:
-        """Drop all but the newest `results` of each query, and all but the newest `events`."""
+    def trim(self, now_ms: int, budget: Budget) -> None:
+        """Drop the results, events and commands above a budget."""
         try:
-            self.journal.drop_results(results)
-            self.journal.drop_events(events)
+            self.journal.trim(budget, now_ms)
         except sqlite3.Error as why:
             self.note(now_ms, "old results stay", why=str(why))
 
@@ -276,7 +276,7 @@ class DurableStation:
             for each in numbered:
                 texts = [json.dumps(line) for line in numbered_lines(each, schema, tick_ms)]
                 self._pending.results.append(
-                    ResultChunk(query, each.number, each.number + len(texts), "\n".join(texts) + "\n")
+                    ResultChunk(query, each.number, each.number + len(texts), "\n".join(texts) + "\n", self.last_ms)
                 )
 
     def _commit(self, closing: bool = False) -> bool:

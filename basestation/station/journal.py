@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from basestation.station.journal_file import NAME, JournalError, lock, open_database, unlock
+from basestation.station.retention import Budget, measure, trim
 
 _STEP = struct.Struct(">qI")
 
@@ -78,12 +79,13 @@ class QueryRow:
 
 @dataclass(frozen=True, slots=True)
 class ResultChunk:
-    """JSON lines of one query's feed, numbered from `first` to before `behind`."""
+    """JSON lines of one query's feed, numbered from `first` to before `behind`, given at a time in ms."""
 
     query: int
     first: int
     behind: int
     lines: str
+    at_ms: int = 0
 
 
 class Journal:
@@ -101,6 +103,7 @@ class Journal:
         self._reading = threading.Lock()
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self.last = self._number("SELECT max(number) FROM entries")
+        self.storage = measure(self._db)
 
     def close(self) -> None:
         """Give the directory back."""
@@ -119,8 +122,11 @@ class Journal:
                 number += 1
                 self._db.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, entry.kind, entry.encode()))
             self._db.executemany(
-                "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)",
-                ((r.query, r.first, r.behind, zlib.compress(r.lines.encode(), 1)) for r in results),
+                "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    (r.query, r.first, r.behind, r.at_ms, len(body := zlib.compress(r.lines.encode(), 1)), body)
+                    for r in results
+                ),
             )
             self._db.executemany("INSERT INTO events (at_ms, kind, body) VALUES (?, ?, ?)", events)
             self._db.executemany(
@@ -190,30 +196,12 @@ class Journal:
             first, behind = self._reader.execute(statement, (query,)).fetchone()
         return (1, 1) if first is None else (first, behind)
 
-    def drop_results(self, keep: int) -> int:
-        """Drop the oldest results of each query above `keep` numbers; how many chunks went."""
-        dropped = 0
-        query: int | None = -1
+    def trim(self, budget: Budget, now_ms: int) -> dict[str, int]:
+        """Drop what is above a budget; how many results (by their numbers), events and commands went."""
         with self._db:
-            while query is not None and (query := self._next_query(query)) is not None:
-                newest = "SELECT behind FROM results WHERE query = ? ORDER BY first DESC LIMIT 1"
-                last = self._db.execute(newest, (query,)).fetchone()[0] - keep
-                statement = "DELETE FROM results WHERE query = ? AND first < ? AND behind <= ?"
-                dropped += self._db.execute(statement, (query, last, last)).rowcount
+            dropped = trim(self._db, budget, now_ms)
+        self.storage = measure(self._db)
         return dropped
-
-    def _next_query(self, query: int) -> int | None:
-        """The number of the next query above this one that has results."""
-        found: tuple[int | None] = self._db.execute(
-            "SELECT min(query) FROM results WHERE query > ?", (query,)
-        ).fetchone()
-        return found[0]
-
-    def drop_events(self, keep: int) -> int:
-        """Drop the oldest events above `keep`; how many went."""
-        with self._db:
-            statement = "DELETE FROM events WHERE number <= (SELECT max(number) FROM events) - ?"
-            return self._db.execute(statement, (keep,)).rowcount
 
     def command_of(self, key: str) -> tuple[str, str, int | None] | None:
         """(kind, argument, query) of the command that came with an idempotency key."""

@@ -14,15 +14,18 @@ from basestation.archive.sync import sync_path
 from gateway.errors import MoteloomError
 
 APPLICATION = 0x4D4F5445  # "MOTE"
-VERSION = 2
+VERSION = 3
 NAME = "station.db"
 LOCK = "lock"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL) STRICT;
 CREATE TABLE results (
-  query INTEGER NOT NULL, first INTEGER NOT NULL, behind INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (query, first)
+  query INTEGER NOT NULL, first INTEGER NOT NULL, behind INTEGER NOT NULL, at_ms INTEGER NOT NULL, size INTEGER NOT NULL,
+  body BLOB NOT NULL, PRIMARY KEY (query, first)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX results_by_age ON results (at_ms, size);
+CREATE TABLE dropped (what TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT;
 CREATE TABLE snapshots (entry INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
 CREATE TABLE commands (
   number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, argument TEXT NOT NULL,

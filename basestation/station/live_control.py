@@ -12,6 +12,7 @@ from basestation.rest.wire import HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 from basestation.station.durable import KeyReusedError
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
+from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
 
@@ -125,7 +126,11 @@ class LiveControl:
             problems.append(f"the link fails: {self._runner.durable.link_failure}")
         if behind > STALLED_SECONDS:
             problems.append(f"the station has not looked for {behind:.0f} s")
-        station = self._station
+        station, storage = self._station, self._journal.storage
+        if storage.log_bytes > LARGEST_LOG:
+            problems.append(
+                f"the log has {storage.log_bytes:,} bytes that no snapshot covers: see `snapshot fails` in events"
+            )
         return {
             "ok": not problems,
             "problems": problems,
@@ -133,6 +138,11 @@ class LiveControl:
             "queries": len(station.world.live),
             "motes": len(station.reconcilers.by_mote),
             "silent": sorted(station.failure_detector.motes),
+            "storage": {
+                "results_bytes": storage.result_bytes,
+                "log_bytes": storage.log_bytes,
+                "dropped": dict(storage.dropped),
+            },
         }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from basestation.station.durable import DurableStation
+from basestation.station.retention import Budget
 from gateway.errors import MoteloomError
 from gateway.log import get_log
 
@@ -26,10 +27,6 @@ LONGEST_WAIT_SECONDS = 0.5
 """A signal is noticed after so long at the latest."""
 LONGEST_LEAP_MS = 10_000
 """Simulated motes live no longer than this between two looks; where they cannot keep up, the clock goes slower."""
-KEPT_RESULTS = 100_000
-"""Numbers that each query's feed keeps; older ones are dropped with the next snapshot."""
-KEPT_EVENTS = 10_000
-"""Operational events that the journal keeps."""
 
 
 class StationBusyError(MoteloomError):
@@ -95,7 +92,10 @@ class Runner:
     """`look` once: end ticks, take frames, answer. `run` does so until it is stopped, and calls `on_progress` each round."""
 
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
-                 snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress) -> None:  # fmt: skip
+                 snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress,
+                 budget: Budget | None = None) -> None:  # fmt: skip
+        """What is above the `budget` is dropped after each snapshot."""
+        self._budget = budget or Budget()
         self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms
         self._commands: queue.SimpleQueue[tuple[Callable[[int], Any], Future[Any]]] = queue.SimpleQueue()
@@ -175,7 +175,7 @@ class Runner:
         self.looked_ms = now_ms
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:
             if self.durable.begin_snapshot(now_ms):
-                self.durable.drop_old(now_ms, KEPT_RESULTS, KEPT_EVENTS)
+                self.durable.trim(now_ms, self._budget)
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
         if was != now:

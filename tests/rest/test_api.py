@@ -7,6 +7,7 @@ import pytest
 
 from basestation.rest.api import make_api
 from basestation.results.feed import UpdatesExpiredError
+from basestation.station.retention import Budget
 from tests.rest.running_station import HEADERS, RunningStation
 from tests.station.small_network import QUERIES
 
@@ -67,7 +68,7 @@ def test_update_has_number_time_coverage_and_rows(station):
 def test_expired_results_name_where_to_begin(station):
     station.submit(QUERIES[0])
     station.wait_for(1, 6)
-    station.runner.call(lambda now_ms: station.network.journal.drop_results(keep=2))
+    station.runner.call(lambda now_ms: station.network.journal.trim(Budget(numbers=2), now_ms))
     problem = station.get("/v1/queries/1/results").json()
     assert (problem["status"], problem["code"]) == (410, "results-gone")
     begin = int(problem["detail"].removeprefix("begin with after="))

@@ -11,6 +11,7 @@ from basestation.station import station_snapshot
 from basestation.station.journal_file import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.operational_events import BROKEN, KEPT
+from basestation.station.retention import Budget
 from basestation.station.runner import LONGEST_LEAP_MS, Runner, ScaledClock, StationBusyError
 from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
@@ -259,7 +260,7 @@ def test_full_disk_at_a_snapshot_leaves_the_station_running(tmp_path, monkeypatc
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as broken:
-        for name in ("save_snapshot", "drop_results"):
+        for name in ("save_snapshot", "trim"):
             broken.setattr(network.journal, name, full)
         broken.setattr("os.fork", lambda: full_memory())
         for second in range(20):
@@ -283,8 +284,8 @@ def test_results_that_cannot_be_dropped_are_reported(tmp_path, monkeypatch):
     def full(*_, **__):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(network.journal, "drop_results", full)
-    network.durable.drop_old(network.now_ms, 1, 1)
+    monkeypatch.setattr(network.journal, "trim", full)
+    network.durable.trim(network.now_ms, Budget())
     network.live(1)
     assert [kind for _, _, kind, _ in network.journal.events(0, 9)] == ["old results stay"]
 

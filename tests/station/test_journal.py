@@ -6,8 +6,10 @@ import sqlite3
 import pytest
 
 from basestation.station import journal_file as module
-from basestation.station.journal import Command, Journal, ResultChunk, Steps
+from basestation.station import retention
+from basestation.station.journal import Command, CommandRecord, Journal, ResultChunk, Steps
 from basestation.station.journal_file import JournalError, backup, restore
+from basestation.station.retention import Budget, measure
 
 LOOKS = Steps([(1_000, b"abc"), (1_250, b""), (-3, bytes(range(256)))])
 
@@ -41,7 +43,7 @@ def test_results_are_read_from_a_number_on(tmp_path):
     assert [chunk.lines for chunk in journal.results(1, 3, 100)] == ["d\n"]
     assert [chunk.lines for chunk in journal.results(1, 2, 1)] == ["a\nb\nc\n"]
     assert (journal.bounds(1), journal.bounds(2), journal.bounds(3)) == ((1, 5), (1, 2), (1, 1))
-    assert journal.drop_results(keep=1) == 1
+    assert journal.trim(Budget(numbers=1), 0)["results"] == 3
     assert journal.bounds(1) == (4, 5)
 
 
@@ -53,7 +55,7 @@ def test_reads_and_drops_of_results_use_the_key(tmp_path):
     journal._db.set_trace_callback(plans.append)
     assert [chunk.first for chunk in journal.results(5, 2_998, 100)] == [2_999, 3_000]
     assert journal.bounds(5) == (1, 3_001)
-    assert journal.drop_results(keep=10) == 2 * 2_990
+    assert retention._drop_numbers(journal._db, keep=10) == 2 * 2_990
     assert (journal.bounds(1), journal.bounds(5), journal.bounds(9)) == ((2_991, 3_001), (2_991, 3_001), (1, 1))
     for statement in [each for each in plans if each.startswith(("SELECT", "DELETE"))]:
         steps = journal._db.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
@@ -64,7 +66,7 @@ def test_old_events_are_dropped(tmp_path):
     journal = Journal(tmp_path)
     for _ in range(2):
         journal.commit([], events=[(n, "kind", "{}") for n in range(5)])
-        journal.drop_events(keep=3)
+        journal.trim(Budget(events=3), 0)
     assert [number for number, *_ in journal.events(0, 100)] == [8, 9, 10]
 
 
@@ -198,3 +200,32 @@ def test_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match="cannot be used"):
         Journal(tmp_path / "file" / "data")
+
+
+def test_oldest_results_go_first_and_are_counted(tmp_path):
+    """
+    query 1   a(1) b(3) c(5)        by age or bytes the oldest go, whichever query they belong to;
+    query 2     d(2) e(4)           c and e stay as the newest of their queries
+    """
+    journal = Journal(tmp_path)
+    chunks = [(1, 1, 1), (2, 1, 2), (1, 2, 3), (2, 2, 4), (1, 3, 5)]
+    journal.commit([], [ResultChunk(query, n, n + 1, f"{query} {n}\n", at_ms) for query, n, at_ms in chunks])
+    size = measure(journal._db).result_bytes // 5
+    assert journal.trim(Budget(age_ms=8), 9) == {"results": 1, "events": 0, "commands": 0}
+    assert (journal.bounds(1), journal.bounds(2)) == ((2, 4), (1, 3))
+    assert journal.trim(Budget(result_bytes=3 * size), 9)["results"] == 1
+    assert (journal.bounds(1), journal.bounds(2)) == ((2, 4), (2, 3))
+    assert journal.trim(Budget(age_ms=0, result_bytes=0), 99)["results"] == 1
+    assert (journal.bounds(1), journal.bounds(2)) == ((3, 4), (2, 3))
+    journal.close()
+    again = Journal(tmp_path)
+    assert again.storage.dropped == {"results": 3} and again.storage.result_bytes == 2 * size
+
+
+def test_commands_are_kept_by_count(tmp_path):
+    journal = Journal(tmp_path)
+    made = [CommandRecord(Command("submit", n, "{}"), f"key {n}", n) for n in range(10)]
+    journal.commit([LOOKS], commands=made)
+    assert journal.trim(Budget(commands=4), 0)["commands"] == 6
+    assert journal.command_of("key 5") is None and journal.command_of("key 6") == ("submit", "{}", 6)
+    assert journal.storage.log_bytes > 0

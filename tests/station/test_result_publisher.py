@@ -7,6 +7,7 @@ import pytest
 from basestation.results.flat import flat_objects
 from basestation.station import result_publisher
 from basestation.station.result_publisher import FILE, ResultPublisher
+from basestation.station.retention import Budget
 from gateway.errors import TransportError
 from gateway.transports import mqtt
 from gateway.transports.mqtt import BrokerConnection
@@ -97,7 +98,7 @@ def test_outage_and_restart_leave_no_gap(network, broker):
 
 
 def test_results_dropped_before_they_were_published_are_counted(network, broker):
-    network.journal.drop_results(2)
+    network.journal.trim(Budget(numbers=2), 0)
     first, behind = network.journal.bounds(1)
     assert first > 1
     with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
