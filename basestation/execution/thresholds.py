@@ -73,6 +73,8 @@ WAITING_TUPLES = 2**14
 LINEAGE_PAIRS = 2**18
 """About so many pairs of a filter and a tuple are made at once when the past is read, and wait to be folded: some tens of
 megabytes."""
+UNTRIMMED_ROWS = 2**7
+"""State of so few rows is dropped when all state is pruned, not earlier: looking at it again would cost more than it takes."""
 WAITING_VERSIONS = 2**12
 """Waiting tuples are treated as versions in a step with corrections, unless there are more of them times windows than this: then
 folding them costs less."""

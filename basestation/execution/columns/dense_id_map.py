@@ -71,3 +71,15 @@ class DenseIdMap:
                 self._values[: len(kept)] = kept
                 self._values[len(kept) : self._end] = 0
             self.base, self._end = number, len(kept)
+
+
+class DenseCounts(DenseIdMap):
+    """Counts by number, each in as few bytes as the greatest one takes."""
+
+    def __init__(self) -> None:
+        super().__init__(np.int16)
+
+    def __setitem__(self, numbers: IntArray | slice, values: IntArray) -> None:
+        while int(values.max(initial=0)) > np.iinfo(self._values.dtype).max:
+            self._values = self._values.astype(f"i{2 * self._values.itemsize}")
+        super().__setitem__(numbers, values)

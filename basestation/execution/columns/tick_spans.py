@@ -18,6 +18,9 @@ class TickSpans:
         """`spans` are disjoint, in order."""
         self._spans = tuple(spans)
 
+    def __bool__(self) -> bool:
+        return bool(self._spans)
+
     @classmethod
     def of(cls, left: IntArray, right: IntArray) -> "TickSpans":
         """Return all ticks left[i] to right[i] of any i; a range with right < left has none."""

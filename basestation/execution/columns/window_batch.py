@@ -10,7 +10,7 @@ import numpy as np
 from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.algebra.vector import Selection, as_positions, cached_arange, take_at
-from basestation.execution.columns.growable_array import ConstantOrArray, GrowableArray
+from basestation.execution.columns.growable_array import ConstantOrArray, ProgressionOrArray
 from basestation.execution.columns.integer_arrays import is_consecutive, stable_argsort
 
 NEVER = 2**62
@@ -94,7 +94,7 @@ class IssuedWindows:
 
     def __init__(self) -> None:
         self._base = 0  # the number of the first one held
-        self._tick, self._left, self._right = (GrowableArray(_NONE) for _ in range(3))
+        self._tick, self._left, self._right = (ProgressionOrArray(_NONE) for _ in range(3))
         self._n = ConstantOrArray(_NONE)
 
     @property
@@ -117,10 +117,10 @@ class IssuedWindows:
         first = int(numbers[0]) - self._base if following else 0
         at = slice(first, first + len(numbers)) if following else numbers - self._base
         if following or int(numbers.min(initial=0)) != NO_WINDOW:
-            return WindowBatch(numbers, *(take_at(column.values, at) for column in self._columns))
+            return WindowBatch(numbers, *(column[at] for column in self._columns))
         found, exists = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)], numbers != NO_WINDOW
         for out, column in zip(found, self._columns, strict=True):
-            out[exists] = column.values[(numbers - self._base)[exists]]
+            out[exists] = column[(numbers - self._base)[exists]]
         return WindowBatch(numbers, *found)
 
     def repeated(self, numbers: IntArray) -> RepeatedWindows:
@@ -138,10 +138,10 @@ class IssuedWindows:
     def _between(self, first: int, end: int) -> WindowBatch:
         """Return the windows numbered `first` to before `end`."""
         at = slice(first - self._base, end - self._base)
-        return WindowBatch(cached_arange(end - first, first), *(column.values[at] for column in self._columns))
+        return WindowBatch(cached_arange(end - first, first), *(column[at] for column in self._columns))
 
     @property
-    def _columns(self) -> tuple[GrowableArray | ConstantOrArray, ...]:
+    def _columns(self) -> tuple[ProgressionOrArray | ConstantOrArray, ...]:
         return self._tick, self._n, self._left, self._right
 
     def forget(self, first: int) -> None:

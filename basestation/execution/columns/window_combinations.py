@@ -6,12 +6,13 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from acquisition.arrays import AnyArray, BoolArray, IntArray
 from basestation.algebra.vector import Selection, as_positions, take_at
-from basestation.execution.columns.growable_array import ConstantOrArray, GrowableArray
+from basestation.execution.columns.growable_array import ConstantOrArray, ProgressionOrArray
 from basestation.execution.columns.integer_arrays import as_slice, is_consecutive, rank_distinct
 
 _NONE: IntArray = np.empty(0, np.int64)
@@ -88,11 +89,14 @@ class AnsweredWindows:
         self._numbered = True  # numbers ascend as keys do
 
     def _start_with(self, windows: WindowCombinations) -> None:
-        self._columns: tuple[GrowableArray | ConstantOrArray, ...] = (
-            GrowableArray(windows.number), GrowableArray(windows.tick), ConstantOrArray(windows.n),
-            GrowableArray(windows.parts), ConstantOrArray(windows.t), ConstantOrArray(windows.withdrawn),
+        self._columns: tuple[ProgressionOrArray | ConstantOrArray, ...] = (
+            ProgressionOrArray(windows.number), ProgressionOrArray(windows.tick), ConstantOrArray(windows.n),
+            ConstantOrArray(windows.t), ConstantOrArray(windows.withdrawn), *map(ProgressionOrArray, windows.parts.T),
         )  # fmt: skip
         self._all: WindowCombinations | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_all": None}
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -100,23 +104,25 @@ class AnsweredWindows:
     def all(self) -> WindowCombinations:
         """Return all windows that are held."""
         if self._all is None:
-            self._all = WindowCombinations(*(column.values for column in self._columns))
+            self._all = self.take(slice(0, len(self)))
         return self._all
 
-    def add(self, windows: WindowCombinations) -> WindowCombinations:
-        """Add new windows, which are in order; some may belong before older ones.
+    def take(self, which: IntArray | slice) -> WindowCombinations:
+        """Return the windows at positions, or in a slice."""
+        columns: list[Any] = [column[which] for column in self._columns]
+        number, tick, n, t, withdrawn, *parts = columns
+        return WindowCombinations(number, tick, n, np.stack(parts, axis=1), t, withdrawn)
 
-        Returns the same windows, as views of the held columns if possible.
-        """
-        last = len(self) - 1
-        key = (self.all().tick[last], self.all().n[last]) if len(self) else None
-        for column, values in zip(self._columns, windows.columns, strict=True):
+    def add(self, windows: WindowCombinations) -> WindowCombinations:
+        """Add new windows, which are in order; some may belong before older ones. Returns the same windows."""
+        last = self.take(slice(max(0, len(self) - 1), len(self)))
+        all_values = windows.number, windows.tick, windows.n, windows.t, windows.withdrawn, *windows.parts.T
+        for column, values in zip(self._columns, all_values, strict=True):
             column.extend(values)
         self._all = None
-        if key is not None and (windows.tick[0], windows.n[0]) < key:
+        if len(last) and (windows.tick[0], windows.n[0]) < (last.tick[0], last.n[0]):
             self.set(self.all().in_order())
-            return windows
-        return self.all().take(slice(last + 1, None))
+        return windows
 
     def set(self, windows: WindowCombinations) -> None:
         """Hold these windows instead."""

@@ -11,7 +11,7 @@ from acquisition.arrays import BoolArray, IntArray
 from basestation.execution import thresholds
 from basestation.execution.columns.bags import number_occurrences
 from basestation.execution.columns.change import NO_TICKS
-from basestation.execution.columns.dense_id_map import DenseIdMap
+from basestation.execution.columns.dense_id_map import DenseCounts
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.columns.punctuation import PendingPunctuation, Punctuation
 from basestation.execution.columns.tuple_versions import TupleVersions
@@ -66,7 +66,7 @@ class WindowOutput(Operator):
         self.updates: list[Update | SharedUpdate] = []  # of the last step
         self._common: AnsweredTicks | None = AnsweredTicks()  # what belongs to all queries; None: not computed
         # By extent, the coverage of each window as it was reported: (used, due).
-        self._covered: dict[str, tuple[DenseIdMap, DenseIdMap]] = {}
+        self._covered: dict[str, tuple[DenseCounts, DenseCounts]] = {}
 
     def describe(self) -> OperatorDescription:
         shapes = [shape.describe() for shape in self._shapes.values()]
@@ -349,7 +349,7 @@ class WindowOutput(Operator):
     def _record_coverage(self, numbers: IntArray, covered: CoverageColumns) -> None:
         """Record the coverage of windows as reported."""
         for name, of in covered.items():
-            known = self._covered.setdefault(name, (DenseIdMap(np.int64), DenseIdMap(np.int64)))
+            known = self._covered.setdefault(name, (DenseCounts(), DenseCounts()))
             for reported, now in zip(known, of or (), strict=bool(of)):
                 reported[numbers] = now
 

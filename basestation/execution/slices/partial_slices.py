@@ -119,13 +119,9 @@ class PartialSlices(SharedSlices):
             raise TypeError(f"expected an aggregation over StreamMerged, found {type(node.child).__name__}")
         self._node, self._sources = node, node.child.sources
         super().__init__(stream, level, node, start, node.aggregates)
+        self.recalls = False  # the intake has no readings
 
-    @property
-    def recalls(self) -> bool:
-        """False: partials are held as long as a window with them may be revised."""
-        return False
-
-    def begin(self, before: int) -> None:
+    def reach_back(self, before: int) -> None:
         if before < self._kept_from:
             self.clear()
             self._kept_from = before

@@ -68,6 +68,7 @@ class SliceWindows(TimeWindows):
         self.store.release(what[1])
 
     def close(self) -> None:
+        super().close()
         for each in list(self._used.elements()):
             self.release(each)
 
@@ -98,7 +99,7 @@ class SliceWindows(TimeWindows):
         earliest = self._earliest(kept)
         if self.begin is None:  # final slices of a landmark window are merged into one
             earliest = min(before, int(kept.right.min(initial=NEVER)), self._next)
-        self.store.need(self._open_from() if self.store.recalls else earliest)
+        self.store.need(self.open_from if self.store.recalls else earliest)
         self.stream.need(min(before, self.store.needs(earliest)))
 
 
@@ -115,6 +116,7 @@ class SharedSlices(WindowStore):
     ) -> None:
         """`start` is that of a landmark window; `own` are aggregates that are always kept."""
         super().__init__(stream, level)
+        self.recalls = node.begin is not None  # a landmark window begins with all slices that were dropped, merged
         self._begin, self._slide, self._start, self._groups = node.begin, node.slide, start, node.groups
         self._folder = self._make_folder(node, own)
         self._merger = WindowMerger(self._folder)
@@ -128,7 +130,7 @@ class SharedSlices(WindowStore):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again."""
-        return vars(self) | {"_windows_found": {}, "_revisions_found": {}, "_two_stacks": TwoStacks()}
+        return super().__getstate__() | {"_windows_found": {}, "_revisions_found": {}, "_two_stacks": TwoStacks()}
 
     def describe(self) -> OperatorDescription:
         kept = self.reach if self.recalls or self.reach is None else self.reach + self.stream.horizon
@@ -149,11 +151,6 @@ class SharedSlices(WindowStore):
         """The bytes of one partial state: slice, group, arrival and place, and each aggregate's own numbers."""
         numbers = sum(len(function.init(0).cells) for function in self._folder.registry.functions)
         return 8 * (4 + numbers)
-
-    @property
-    def recalls(self) -> bool:
-        """Whether slices that were dropped can be folded again: not of a landmark window, which begins with all of them merged."""
-        return self._begin is not None
 
     def clear(self) -> None:
         self._held = SliceStore()
@@ -226,8 +223,8 @@ class SharedSlices(WindowStore):
 
     # --- recalling slices --------------------------------------------------------------------------------------------
 
-    def begin(self, before: int) -> None:
-        super().begin(self._begin_of_slice(before))
+    def reach_back(self, before: int) -> None:
+        super().reach_back(self._begin_of_slice(before))
 
     def recall(self, left: IntArray, right: IntArray) -> None:
         if self.recalls:

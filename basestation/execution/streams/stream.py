@@ -5,6 +5,7 @@ Once in each step a stream computes its Change; all of its readers see the same 
 """
 
 from abc import abstractmethod
+from typing import Any
 
 from acquisition.arrays import BoolArray, IntArray
 from basestation.execution.columns.change import Change
@@ -28,6 +29,10 @@ class Stream(Operator):
     """The difference that the last step made; absent before the first step."""
     needed: int = NEVER
     """The least tick that a reader still needs."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the change of the last step, which every reader has taken in."""
+        return {name: value for name, value in vars(self).items() if name != "change"}
 
     # --- flow --------------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,8 @@ class LoopTimeWindows(TimeWindows):
         """True: a loop may go back in time."""
         return True
 
-    def _open_from(self) -> int:
+    @property
+    def open_from(self) -> int:
         return min(self.earliest_left, self.stream.watermark + 1)  # NEVER once the loop is over
 
 

@@ -44,7 +44,7 @@ class TimeWindows(StreamWindows):
         self.store = store
         self.begin, self.end, self.slide, self.start = begin, end, slide, start
         self._next = grid_at_or_after(start, slide)
-        store.begin(self._open_from())
+        store.begin(self)
         store.widen(None if begin is None else 1 - begin)
 
     def describe(self) -> OperatorDescription:
@@ -130,16 +130,20 @@ class TimeWindows(StreamWindows):
         return self.stream.covers(given.left, given.right, given.tick)
 
     def forget(self, before: int, kept: WindowBatch) -> None:
-        self.store.need(self._open_from())
+        self.store.need(self.open_from)
         self.stream.need(min(before, self._earliest(kept)))
 
-    def _open_from(self) -> int:
+    def close(self) -> None:
+        self.store.end(self)
+
+    @property
+    def open_from(self) -> int:
         """The first tick in the windows to come, and in the one before them, from which a converter tells the next one apart."""
         return self.start if self.begin is None else self._next - self.slide + self.begin
 
     def _earliest(self, kept: WindowBatch) -> int:
         """The first tick in the kept windows and in those to come."""
-        return min(self._open_from(), int(kept.left.min(initial=NEVER)))
+        return min(self.open_from, int(kept.left.min(initial=NEVER)))
 
 
 def find_entry_order(tuples: Tuples, window: IntArray, stream: Stream) -> tuple[IntArray, IntArray | None]:

@@ -9,10 +9,12 @@ which ends in the log that all queries share, and drops them again when it is ti
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 
 from acquisition.arrays import IntArray
+from basestation.execution import thresholds
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.tick_spans import TickSpans
 from basestation.execution.columns.tuple_state import describe_tuples
@@ -21,6 +23,14 @@ from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.description import OperatorDescription
 from basestation.execution.graph import STORE, Operator
 from basestation.execution.streams.stream import Stream
+
+
+class WindowReader(Protocol):
+    """Windows that read a store."""
+
+    @property
+    def open_from(self) -> int:
+        """The first tick that it reads, but for windows that are revised."""
 
 
 class WindowStore(Operator):
@@ -32,6 +42,9 @@ class WindowStore(Operator):
         """`level` is that of the blocks that read it."""
         super().__init__(level)
         self.stream = stream
+        self.recalls = True
+        """Whether what was dropped can be read from the stream again."""
+        self._readers: list[WindowReader] = []
         self._needed = NEVER
         self.reach: int | None = 0
         """The ticks behind the watermark that the widest window reaches back; None for landmark windows and loops."""
@@ -39,8 +52,21 @@ class WindowStore(Operator):
         self._recalled = TickSpans()  # and those in these ranges
         self._taken: Change | None = getattr(stream, "change", None)  # the change that was taken in last
 
-    def begin(self, before: int) -> None:
-        """Add a reader that asks for no tick before `before`, but for windows that are revised."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the change that was taken in last: streams are saved without it, too."""
+        return vars(self) | {"_taken": None}
+
+    def begin(self, reader: WindowReader) -> None:
+        """Add a reader."""
+        self._readers.append(reader)
+        self.reach_back(reader.open_from)
+
+    def end(self, reader: WindowReader) -> None:
+        """Remove a reader."""
+        self._readers.remove(reader)
+
+    def reach_back(self, before: int) -> None:
+        """Hold all tuples from a tick on."""
         if before < self._kept_from:
             self._recall(TickSpans([(before, self._kept_from - 1)]))
             self._kept_from = before
@@ -113,6 +139,7 @@ class WindowStore(Operator):
 
     def apply(self, clock: int) -> None:
         """Take in the change of the stream."""
+        self._trim()
         change, held = self.stream.change, len(self)
         self.take(change)
         self._taken = change
@@ -120,13 +147,24 @@ class WindowStore(Operator):
         self.counts.inserted += change.inserted_count
         self.counts.purged += max(0, held + change.inserted_count - len(self))
 
+    def _trim(self) -> None:
+        """Drop what open windows have left behind once that is half as long as what they reach."""
+        if not self.recalls or self._recalled or len(self) <= thresholds.UNTRIMMED_ROWS:
+            return
+        open_from = min(reader.open_from for reader in self._readers)
+        if 2 * (open_from - self._kept_from) > self.stream.watermark - open_from:
+            self._drop_before(open_from)
+
+    def _drop_before(self, tick: int) -> None:
+        held = len(self)
+        self._kept_from, self._recalled = max(self._kept_from, tick), TickSpans()
+        self.forget(self._kept_from)
+        self.counts.purged += held - len(self)
+
     def tidy(self) -> None:
         """Drop what no reader needs."""
         if self._needed < NEVER:
-            held = len(self)
-            self._kept_from, self._recalled = max(self._kept_from, self._needed), TickSpans()
-            self.forget(self._kept_from)
-            self.counts.purged += held - len(self)
+            self._drop_before(self._needed)
         self._needed = NEVER
 
 

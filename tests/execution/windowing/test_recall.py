@@ -66,13 +66,37 @@ def saved_after(form, late, queries):
 
 
 @pytest.mark.promise("flat-state")
-@pytest.mark.parametrize("form", ["aggregate", "rows of a window"])
+@pytest.mark.parametrize("form", ["aggregate", "rows of a window", "join"])
 def test_state_of_a_query_does_not_grow_with_the_horizon(form):
     short, long = (
         saved_after(form, late, 5) - saved_after(form, late, 1)
         for late in ("late revise by 10 min", "late revise by 1 day")
     )
     assert 0 < long < 1.5 * short
+
+
+@pytest.mark.promise("flat-state")
+def test_query_of_ten_groups_takes_50_kb_after_a_day():
+    """Of 54 motes at 30 s, in steps of five epochs."""
+    catalog = read_schema(
+        "r: sensed (site:integer, v:integer) every 30 sec at sites 1 .. 54 wait 10 sec", tick_ms=1_000
+    )
+    text = (
+        "SELECT k, MIN(v) AS low, MAX(v) AS high, AVG(v) AS mean, COUNT(*) AS n "
+        "FROM (SELECT site - FLOOR(site / 10) * 10 AS k, v + {} AS v FROM r) [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY k"
+    )
+    saved = []
+    for queries in (1, 4):
+        engine = Engine(catalog)
+        for number in range(queries):
+            engine.add(number, bind_text(text.format(number), catalog)[0])
+        for first in range(0, 2_880, 5):
+            tick, site = np.repeat((first + np.arange(5)) * EVERY, 54), np.tile(np.arange(1, 55), 5)
+            values = {"site": site, "v": (tick * 7 + site * 13) % 61}
+            engine.deliver("r", Batch(tick, site, tick + 5, unit_weights(len(tick)), values))
+            engine.on_clock((first + 4) * EVERY + 5)
+        saved.append(len(save_engine(engine)))
+    assert 0 < (saved[1] - saved[0]) / 3 < 50_000
 
 
 def disturbances(rng, epochs):
