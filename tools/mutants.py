@@ -107,6 +107,8 @@ NEAREST = {
         "tests/acquisition/test_payload.py",
         "tests/acquisition/test_ticks.py",
         "tests/innet/test_payload.py",
+        "tests/replay/test_values.py",
+        "tests/replay/test_blocks.py",
     ),
     "simulator": ("tests/simulator/test_measurement.py", "tests/simulation/test_vector_testbed.py"),
     "innet/payload": ("tests/innet/test_payload.py", "tests/golden/frames"),
