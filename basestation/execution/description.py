@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from acquisition.arrays import AnyArray
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_text import format_expression
 from basestation.algebra.expressions import Aggregate
@@ -18,6 +19,9 @@ from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.counters import OperatorCounters
+
+LOGGED = "logged tuples"
+"""The entries of the log of an extent, which all queries share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +119,22 @@ def flatten(top: DescribedOperator) -> tuple[RunningOperator, ...]:
     return tuple(lines)
 
 
+def held_states(lines: Sequence[RunningOperator]) -> list[RunningOperator]:
+    """The lines with a state, of several that read the log of one extent only the one that reaches farthest."""
+    found: dict[object, RunningOperator] = {}
+    for at, line in enumerate(lines):
+        if line.state is None:
+            continue
+        key: object = line.name if line.state.what == LOGGED else at
+        other = found.get(key)
+        if other is None or (other.state is not None and (other.state.limit or 0) < (line.state.limit or 0)):
+            found[key] = line
+    return list(found.values())
+
+
 def sum_state(lines: Sequence[RunningOperator]) -> tuple[int, tuple[StateDescription, ...]]:
     """(the most bytes of all states with a limit, the states without one)."""
-    states = [line.state for line in lines if line.state is not None]
+    states = [line.state for line in held_states(lines) if line.state is not None]
     known = sum(limit for state in states if (limit := state.limit_bytes) is not None)
     return known, tuple(state for state in states if state.limit is None)
 
@@ -131,6 +148,28 @@ def array_bytes(*arrays: Any) -> int:
             size = array.nbytes if not isinstance(owner, np.ndarray) else min(array.nbytes, owner.nbytes)
             found[array.__array_interface__["data"][0]] = size
     return sum(found.values())
+
+
+def find_arrays(*held: object) -> list[AnyArray]:
+    """The arrays that objects of the engine hold, directly or through others of its objects."""
+    found: list[AnyArray] = []
+    pending, seen = list(held), set()
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            found.append(each)
+        elif isinstance(each, dict):
+            pending += each.values()
+        elif isinstance(each, list | tuple):
+            pending += each
+        elif type(each).__module__.startswith("basestation."):
+            names = [name for of in type(each).__mro__ for name in getattr(of, "__slots__", ())]
+            pending += [getattr(each, name, None) for name in names]
+            pending += getattr(each, "__dict__", {}).values()
+    return found
 
 
 # --- texts of operators -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from acquisition.batch import Batch
 from basestation.algebra.node import PlanNode
 from basestation.algebra.vector import Vector
-from basestation.execution.description import RunningOperator, StateDescription, sum_state
+from basestation.execution.description import LOGGED, RunningOperator, StateDescription, held_states, sum_state
 from basestation.execution.engine import Engine
 from basestation.execution.plan_checks import UnsupportedPlanError
 from basestation.planner.executable_rules import EXECUTABLE_RULES, select_rules
@@ -118,13 +118,18 @@ def _measured(operator: RunningOperator) -> Json | None:
     }  # fmt: skip
 
 
+_SAME = {LOGGED: "tuples"}
+"""Kinds of entries that are the same tuples, held at another place."""
+
+
 def explain_memory(operators: Sequence[RunningOperator]) -> Json:
-    """The bytes of all states with a bound, and the bytes per entry of the others."""
+    """The bytes of all states with a bound, and the bytes per entry of the others: for the tuples of an extent the sum of all."""
     known, _ = sum_state(operators)
     per_entry: dict[str, int] = {}
+    held = {id(line) for line in held_states(operators)}
     for at, line in enumerate(operators):
-        if line.state is not None and line.state.limit is None:
-            what = _with_source(line.state.what, operators[at:])
+        if line.state is not None and line.state.limit is None and id(line) in held:
+            what = _with_source(_SAME.get(line.state.what, line.state.what), operators[at:])
             per_entry[what] = per_entry.get(what, 0) + line.state.entry_bytes
     return {"bytes": known, "and_per": [{"what": what, "bytes": size} for what, size in per_entry.items()]}
 
@@ -166,7 +171,7 @@ def _measured_text(measured: Json | None) -> str:
         return ""
     names = ("rows_in", "in"), ("rows_out", "out"), ("inserted", "inserted"), ("purged", "purged"), ("probed", "probed")
     rows = [f"{measured[key]:,} {name}" for key, name in names if measured[key]]
-    held = [f"holds {measured['entries']:,}"] if measured["entries"] else []
+    held = [f"holds {measured['entries']:,} in {measured['bytes']:,} B"] if measured["entries"] else []
     return "measured: " + ", ".join([*rows, *held, f"{measured['ms']:.1f} ms"])
 
 

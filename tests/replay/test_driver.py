@@ -9,7 +9,8 @@ import pytest
 from acquisition.errors import InputError
 from basestation.replay import driver
 from basestation.replay.driver import NotExecutableError, Replay
-from basestation.replay.inputs import read_recording
+from basestation.replay.inputs import Recording, read_recording
+from basestation.replay.recorded_stream import RecordedStream
 from basestation.replay.statements import find_extents, read_catalog, read_statements
 from tests.oracles.deliveries import last_moment
 from tests.oracles.generate import case
@@ -109,6 +110,18 @@ def test_corrections_follow_deliveries_of_their_tick():
 def test_query_begins_at_later_tick():
     found = calls({"hits": HITS}, [("SELECT v FROM hits", 5)])
     assert found[-4:] == [("add", 1), ("clock", 5), ("deliver", "hits", [7], [4]), ("finish", 7)]
+
+
+def test_tick_that_spans_blocks_is_delivered_at_once():
+    statements = read_statements(["SELECT v FROM hits"], CATALOG)
+    [whole] = [read_recording(CATALOG, {"hits": HITS[:1] + HITS[2:]}).batches["hits"]]  # arrivals 3, 3, 7
+    stream = RecordedStream(CATALOG.find("hits"), lambda: (whole.take(slice(i, i + 1)) for i in range(3)), True, 7)
+    replay = Replay(Recording(CATALOG, {"hits": stream}, {}), statements, at_once=1)
+    list(replay.updates())
+    assert replay.engine.calls[1:] == [
+        ("deliver", "hits", [3], [1]), ("deliver", "hits", [3], [3]), ("clock", 3), ("deliver", "hits", [7], [4]),
+        ("finish", 7),
+    ]  # fmt: skip
 
 
 def test_versions_load_by_tick():

@@ -22,7 +22,7 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.tuples import Tuples, empty_like
 from basestation.execution.columns.window_batch import WindowBatch
-from basestation.execution.description import OperatorDescription, StateDescription, array_bytes
+from basestation.execution.description import OperatorDescription, StateDescription, array_bytes, find_arrays
 from basestation.execution.ingest.stored_table import StoredTable, TableVersion
 from basestation.execution.interfaces import Claims, WindowSource
 from basestation.execution.joins.tick_ranges import TickRanges
@@ -119,6 +119,10 @@ def filter_tuples(tuples: Tuples, leaf: PlanNode, steps: Steps) -> Tuples:
     return tuples
 
 
+_INDEX_BYTES = 75
+"""Bytes for each tuple in an index by key and tick, if most keys differ; measured, tests/planner/test_explained_memory.py."""
+
+
 class JoinStore(WindowStore):
     """The tuples of one stream that open windows reach, after the selections and projections below the joins.
 
@@ -135,8 +139,8 @@ class JoinStore(WindowStore):
 
     def describe(self) -> OperatorDescription:
         limit = None if self.reach is None else self.stream.max_tuples(self.reach)
-        entry = 8 * (2 + len(self.none.columns))
-        state = StateDescription("tuples", limit, entry, len(self.tuples), array_bytes(*self.tuples.arrays()))
+        entry = 8 * (3 + len(self.none.columns)) + _INDEX_BYTES
+        state = StateDescription("tuples", limit, entry, len(self.tuples), array_bytes(*find_arrays(self.tuples)))
         parts = (self._predicates.describe(),) if self.is_filtered else ()
         return OperatorDescription("join state", "tuples by position, indexed by key and tick", state, parts)
 

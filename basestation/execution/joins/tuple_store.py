@@ -64,10 +64,6 @@ class TupleStore:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_dictionaries": {}, "_looked_up": None}
 
-    def arrays(self) -> list[AnyArray]:
-        """All arrays that are held, for EXPLAIN."""
-        return [array.values for of in (self._system, self._values, self._valid) for array in of.values()]
-
     # --- build, remove, evict ----------------------------------------------------------------------------------------
 
     def build(self, tuples: Tuples) -> None:

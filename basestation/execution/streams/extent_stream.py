@@ -14,10 +14,13 @@ from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.description import OperatorDescription, StateDescription
+from basestation.execution.description import LOGGED, OperatorDescription, StateDescription, array_bytes, find_arrays
 from basestation.execution.ingest.intake import IngestStep, Intake
 from basestation.execution.streams.stream import REVISION_RANK, Stream
 from basestation.progress.query_scope import WHOLE_SCOPE, QueryScope
+
+_EPOCH_BYTES = 10
+"""Bytes for each reading by which its epoch is known to be complete; measured, tests/planner/test_explained_memory.py."""
 
 
 class ExtentStream(Stream):
@@ -63,8 +66,11 @@ class ExtentStream(Stream):
         if not self._all_ticks:
             how += f", every {self.interval} ticks"
         limit = self.max_tuples(1 + self.extent.wait + self.horizon)
-        entries = self.intake.log.next - self.intake.log.first
-        state = StateDescription("logged tuples", limit, 8 * (3 + len(self.extent.schema)), entries)
+        log = self.intake.log
+        shared = (self.extent.site_attribute, self.extent.time_attribute)  # they are the site and the tick of the tuple
+        columns = 4 + len(self.extent.schema) - sum(attribute is not None for attribute in shared)
+        entry = 8 * columns + (_EPOCH_BYTES if self.intake.sensed else 0)
+        state = StateDescription(LOGGED, limit, entry, log.next - log.first, array_bytes(*find_arrays(log)))
         return OperatorDescription(f"{verb} {self.extent.name}", how, state)
 
     @property
