@@ -122,9 +122,8 @@ class FilteredSlices(SharedSlices):
         super()._settle()
         if self._young:
             parts, self._young = [*self._held.all(), *self._young], []
-            cells = self._folder.concatenate(parts)  # no two have the same filter
-            order = np.lexsort((cells.group, cells.slice))
-            self._held.set([cells.take(order)])
+            cells = self._folder.concatenate(parts)  # a filter that was added later has greater numbers of groups
+            self._held.set([cells.take(np.argsort(cells.slice, kind="stable"))])
 
     def forget(self, before: int) -> None:
         super().forget(before)

@@ -90,7 +90,7 @@ def store_of(engine):
     return store
 
 
-def test_released_filters_leave_no_groups_and_their_numbers_are_reused():
+def test_released_filter_leaves_no_group_and_frees_its_number():
     _, recording = recorded(1, epochs=60)
     engine = Engine(recording.catalog, tidy_every=1)
     batch = recording.batches["road"]
