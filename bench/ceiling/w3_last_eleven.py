@@ -16,6 +16,22 @@ _NEVER = np.int32(2**31 - 1)
 _NONE = np.empty(0, np.int64)
 
 
+def reading_of(parts):
+    """The columns of the readings in a batch; None if there are none."""
+    road = parts.get("road")
+    if road is None:
+        return None
+    return (road.tick, *(road.columns[name] for name in ("site", "time", "temp", "vibration")))
+
+
+def vehicle_of(parts):
+    """The columns of the vehicles in a batch."""
+    traffic = parts.get("traffic")
+    if traffic is None:
+        return _NONE, _NONE, _NONE
+    return traffic.tick, traffic.columns["site"], traffic.columns["time"]
+
+
 class Ceiling:
     FIRST = 1  # minutes from a reading to the first window over road that holds it
 
@@ -28,13 +44,7 @@ class Ceiling:
         self._site, self._time = np.full(BACK + 1, -1), np.full(BACK + 1, -1)  # of the last eleven vehicles
 
     def prepare(self, parts, last):
-        road, traffic = parts.get("road"), parts.get("traffic")
-        reading = vehicle = None
-        if road is not None:
-            reading = (road.tick, *(road.columns[name] for name in ("site", "time", "temp", "vibration")))
-        if traffic is not None:
-            vehicle = traffic.tick, traffic.columns["site"], traffic.columns["time"]
-        return reading, vehicle or (_NONE, _NONE, _NONE), last
+        return reading_of(parts), vehicle_of(parts), last
 
     def step(self, batch):
         reading, vehicle, last = batch
