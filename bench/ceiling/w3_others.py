@@ -43,13 +43,13 @@ class DuckDB:
         for name, columns in (("road", _READING), ("traffic", _VEHICLE)):
             self._connection.register(name, pa.table(dict(zip(columns, self._kept[name], strict=True))))
         found = self._connection.execute(f"""
-            WITH met AS (
-                SELECT traffic.number, road.tick // {MINUTE} AS minute, temp, vibration
+            WITH met AS MATERIALIZED (
+                SELECT unnest(range(traffic.number, traffic.number + {BACK + 1})) AS latest,
+                    road.tick // {MINUTE} AS minute, temp, vibration
                 FROM road JOIN traffic ON road.site = traffic.site AND road."time" = traffic."time")
             SELECT windows.number AS number, min(temp) AS low, max(vibration) AS high
-            FROM met, range(0, {BACK + 1}) AS behind(later), windows
-            WHERE windows.latest = met.number + later
-                AND windows.minute BETWEEN met.minute + {self.FIRST} AND met.minute + {BACK}
+            FROM met JOIN windows USING (latest)
+            WHERE windows.minute - met.minute >= {self.FIRST} AND windows.minute - met.minute <= {BACK}
             GROUP BY windows.number""").fetchnumpy()
         self._keep("road", self._kept["road"][0] >= (self._minute - BACK) * MINUTE)
         self._keep("traffic", self._kept["traffic"][3] > self._vehicles - BACK - 1)
