@@ -13,6 +13,9 @@ import numpy as np
 from acquisition.arrays import AnyArray, BoolArray, IntArray
 from acquisition.schema import Attribute, Schema, Type
 
+BY_KEY = -1
+"""In `replaces`: the tuple replaces the reading with its tick and site."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -21,7 +24,9 @@ class Batch:
     `tick` is the time stamp of a tuple, `site` the mote that measured it, `arrival` the clock tick of its delivery to
     the base station. `weight` is +1 for a tuple that exists, -1 for a retracted one, 0 for a reading that a mote
     filtered, which has no columns. `valid` has a mask for each column with nulls. `replaces` is the index of the tuple
-    that each tuple corrects, 0 for a new one. `marks` are (position, value): opaque values before the tuple at a
+    that each tuple corrects, 0 for a new one, BY_KEY for a reading that it names by its own tick and site. The masks
+    `states_tick` and `states_site` tell where a tuple that names another by its index states that one's tick and site;
+    where they are absent none does. `marks` are (position, value): opaque values before the tuple at a
     position, or after the last.
     """
 
@@ -33,12 +38,15 @@ class Batch:
     valid: Mapping[str, BoolArray] = field(default_factory=dict)
     replaces: IntArray | None = None
     marks: tuple[tuple[int, object], ...] = ()
+    states_tick: BoolArray | None = None
+    states_site: BoolArray | None = None
 
     def __post_init__(self) -> None:
         arrays = {"site": self.site, "arrival": self.arrival, "weight": self.weight, **self.columns}
         arrays |= {f"validity of {name}": mask for name, mask in self.valid.items()}
-        if self.replaces is not None:
-            arrays["replaces"] = self.replaces
+        for name in ("replaces", "states_tick", "states_site"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
         for name, array in arrays.items():
             if len(array) != len(self.tick):
                 raise ValueError(f"expected {len(self.tick)} entries in {name}, as in tick; found {len(array)}")
@@ -72,6 +80,8 @@ class Batch:
             {name: of(mask) for name, mask in self.valid.items()},
             None if self.replaces is None else of(self.replaces),
             self._marks(which) if self.marks else (),
+            None if self.states_tick is None else of(self.states_tick),
+            None if self.states_site is None else of(self.states_site),
         )
 
     def _marks(self, which: AnyArray | slice) -> tuple[tuple[int, object], ...]:
@@ -118,6 +128,14 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         return first
     masked = {name for batch in batches for name in batch.valid}
     has_replaces = any(batch.replaces is not None for batch in batches)
+    stated = [
+        np.concatenate(
+            [np.zeros(len(batch), bool) if mask is None else mask for batch, mask in zip(batches, masks, strict=True)]
+        )
+        if any(mask is not None for mask in masks)
+        else None
+        for masks in ([batch.states_tick for batch in batches], [batch.states_site for batch in batches])
+    ]
     return Batch(
         np.concatenate([batch.tick for batch in batches]),
         np.concatenate([batch.site for batch in batches]),
@@ -127,6 +145,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked},
         np.concatenate([replaced_indexes(batch) for batch in batches]) if has_replaces else None,
         tuple((start + position, value) for start, batch in _start_offsets(batches) for position, value in batch.marks),
+        *stated,
     )
 
 
@@ -143,5 +162,5 @@ def mask_of(batch: Batch, name: str) -> BoolArray:
 
 
 def replaced_indexes(batch: Batch) -> IntArray:
-    """Return the index of the tuple that each tuple corrects, 0 for none."""
+    """Return the index of the tuple that each tuple corrects, 0 for none, BY_KEY for a reading named by its key."""
     return np.zeros(len(batch), np.int64) if batch.replaces is None else batch.replaces

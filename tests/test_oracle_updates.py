@@ -121,6 +121,21 @@ def test_12_2_a_correction_of_nothing_is_counted():
     assert result.ledger["p"] == {"received": 4, "accepted": 1, "revised": 1, "rejected: no such tuple": 2}
 
 
+def test_12_2_replacement_by_key_and_one_that_changes_nothing():
+    by_key = {"_tick": 1, "_site": 1, "_arrival": 2, "_replaces": 0}
+    data = {"r": [*sensed([5, 6, 7]), {**by_key, "v": 8}, {**by_key, "v": 8}, {**by_key, "_tick": 9, "v": 8}]}
+    assert windows(R, data, "SELECT v FROM r [NOW]", until=2) == [(0, [5]), (1, [8]), (2, [7])]
+    ledger = run(R, data, [], until=2).ledger["r"]
+    assert ledger == {"received": 6, "accepted": 3, "revised": 1, "unchanged": 1, "rejected: no such tuple": 1}
+
+
+def test_12_2_correction_moves_no_tuple():
+    data = {"r": [*sensed([5, 6, 7]), {"_tick": 2, "_arrival": 3, "_replaces": 2, "v": 8}]}
+    data["r"].append({"_site": 9, "_arrival": 3, "_replaces": 2, "_weight": -1})
+    assert windows(R, data, "SELECT v FROM r [NOW]", until=2) == [(0, [5]), (1, [6]), (2, [7])]
+    assert run(R, data, []).ledger["r"] == {"received": 5, "accepted": 3, "rejected: another tick or site": 2}
+
+
 def test_12_2_statements():
     data = {"r": sensed([5, 6, 7, 8])}
     queries = [

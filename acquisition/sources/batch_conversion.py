@@ -2,7 +2,8 @@
 
 sensed   `_tick` and `_site` (or the attribute `site`); `_arrival`, the delivery, defaults to the tick
 pushed   `_arrival`, and `_tick` if a tuple has a time stamp of its own; each defaults to the other
-both     `_weight` 1 or -1, and `_replaces`, the index of the tuple that is retracted or corrected
+both     `_weight` 1 or -1, and `_replaces`, the index of the tuple that is retracted or corrected; 0 names a reading by its
+         tick and site
 stored   attributes only
 """
 
@@ -12,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from acquisition.arrays import AnyArray, BoolArray, IntArray
-from acquisition.batch import Batch, dtype_of, unit_weights
+from acquisition.batch import BY_KEY, Batch, dtype_of, unit_weights
 from acquisition.errors import InputError
 from acquisition.extent import Extent, ExtentKind
 from acquisition.schema import Attribute, Type
@@ -54,13 +55,13 @@ def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000, keys
     recorded.expect(known, _ARCHIVED)
     length = len(recorded)
     system = {a.name: _system(recorded, a, tick_ms) for a in (_TICK, _ARRIVAL, _WEIGHT, _REPLACES)}
-    weight, replaces = _corrections(recorded, system["_weight"], system["_replaces"])
+    weight, replaces = _corrections(recorded, extent, system["_weight"], system["_replaces"])
     corrects = np.zeros(length, bool) if replaces is None else replaces > 0
     if extent.kind is ExtentKind.SENSED:
-        tick, arrival, site = _reading_keys(recorded, extent, system, corrects, tick_ms)
+        tick, arrival, site, states_site = _reading_keys(recorded, extent, system, corrects, tick_ms)
     else:
         tick, arrival = _stamps(recorded, system)
-        site = np.zeros(length, np.int64)
+        site, states_site = np.zeros(length, np.int64), None
         if "_site" in recorded.columns:  # an archive has it; checked, and not used
             convert_column(recorded, "_site", _SITE, tick_ms)
     given = {
@@ -69,7 +70,10 @@ def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000, keys
         if attribute is not None
     }
     columns, valid = ({}, {}) if keys_only else _attributes(recorded, extent, tick_ms, given)
-    return Batch(tick, site, arrival, weight, columns, valid, replaces)
+    if not corrects.any():
+        return Batch(tick, site, arrival, weight, columns, valid, replaces)
+    states_tick = _present(system["_tick"], length)
+    return Batch(tick, site, arrival, weight, columns, valid, replaces, (), states_tick, states_site)
 
 
 def table_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000) -> Columns:
@@ -106,10 +110,17 @@ def _system(recorded: RecordedTable, attribute: Attribute, tick_ms: int) -> Syst
     return convert_column(recorded, attribute.name, attribute, tick_ms)
 
 
+def _present(column: SystemColumn | None, length: int) -> BoolArray:
+    """Return which values of a system column are present."""
+    if column is None:
+        return np.zeros(length, bool)
+    return np.ones(length, bool) if column[1] is None else column[1]
+
+
 def _corrections(
-    recorded: RecordedTable, weights: SystemColumn | None, replacing: SystemColumn | None
+    recorded: RecordedTable, extent: Extent, weights: SystemColumn | None, replacing: SystemColumn | None
 ) -> tuple[IntArray, IntArray | None]:
-    """Return the weight of each tuple, and the index that it replaces (0 for none, None if all are new)."""
+    """Return the weight of each tuple, and the index that it replaces (0 for none, BY_KEY, None if all are new)."""
     weight = unit_weights(len(recorded))
     if weights is not None:
         weight = _or_else(weights, unit_weights(len(recorded)))
@@ -119,8 +130,11 @@ def _corrections(
         return weight, None
     values, mask = replacing
     present = np.ones(len(values), bool) if mask is None else mask
-    _check(recorded, present & (values < 1), "_replaces", "SN509", "indexes count from 1")
-    return weight, np.where(present, values, 0) if present.any() else None
+    _check(recorded, present & (values < 0), "_replaces", "SN509", "indexes count from 1; 0 names a reading by its key")
+    if extent.kind is not ExtentKind.SENSED:
+        message = "a pushed tuple has no key; name it by its index, which counts from 1"
+        _check(recorded, present & (values == 0), "_replaces", "SN509", message)
+    return weight, np.where(present, np.where(values == 0, BY_KEY, values), 0) if present.any() else None
 
 
 def _reading_keys(
@@ -129,8 +143,11 @@ def _reading_keys(
     system: Mapping[str, SystemColumn | None],
     corrects: BoolArray,
     tick_ms: int,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return tick, delivery and site of readings. A row that corrects a tuple by its index (`corrects`) needs no key."""
+) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
+    """Return tick, delivery, site, and a mask of the rows with a site. A row that names a tuple by its index needs no key.
+
+    `corrects` masks these rows.
+    """
     site_column = next((c for c in ("_site", "site") if c in recorded.columns), None)
     if site_column == "site" and extent.site_attribute is None:
         site_column = None
@@ -148,7 +165,8 @@ def _reading_keys(
         _check(recorded, ~has_tick & ~known, "_tick", "SN508", "a reading needs its tick")
     if has_site is not None:
         _check(recorded, ~has_site & ~corrects, site_column, "SN508", "a reading needs its site")
-    return _or_else((tick, has_tick), arrival), _or_else((arrival, has_arrival), tick), site
+    states_site = _present((site, has_site), len(recorded))
+    return _or_else((tick, has_tick), arrival), _or_else((arrival, has_arrival), tick), site, states_site
 
 
 def _or_else(column: SystemColumn, other: IntArray) -> IntArray:

@@ -42,7 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
   sensed   _tick, _site (or site), attributes; _arrival, the tick of delivery, if it is not _tick
   pushed   _arrival, _tick if a tuple has a timestamp of its own, attributes
   stored   attributes; --input t=A --input t@600=B gives versions of the table
-  streams may have _weight (-1 retracts a tuple) and _replaces (the index of the corrected tuple)
+  streams may have _weight (-1 retracts a tuple) and _replaces (the index of the corrected
+  tuple; 0 for the reading with the tick and site of the row)
 
 REVISE, DELETE and INSERT run at the end, after the last delivery.
 exit codes: 0 done, 2 wrong schema or query, 3 wrong input or a failed query, 4 not executable in this version

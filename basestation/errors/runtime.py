@@ -57,7 +57,7 @@ INPUT = {
     "SN509": ErrorEntry(
         "input",
         "an invalid correction",
-        "`_weight` is 1 or -1, `_replaces` the index of a tuple.",
+        "`_weight` is 1 or -1, `_replaces` the index of a tuple, or 0 for the reading with the tick and site of the row.",
         "_tick,_site,temp,vibration,_weight\n0,1,20,5,2\n\n"
         "road.csv, row 1, column _weight: a weight is 1 (the tuple exists) or -1 (it is retracted)",
     ),

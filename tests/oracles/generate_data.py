@@ -90,6 +90,10 @@ class DataMaker:
         if self.chance(0.05):
             self.traits.add("revised")
             return [{"_tick": row["_tick"], "_site": row["_site"], "_arrival": later["_arrival"], "_weight": -1}]
+        if self.chance(0.06):
+            self.traits.add("revised")
+            other = {} if self.chance(0.25) else self.values()  # a replacement by key, which may change nothing
+            return [{**later, **other, "_replaces": 0, "_tick": row["_tick"] + self.pick(0, 0, 0, self.every)}]
         return []
 
     def pushed(self):
@@ -104,6 +108,8 @@ class DataMaker:
             if number and not self.tame and self.chance(0.08):
                 row.pop("_tick", None)
                 row["_replaces"] = self.rng.randint(1, number)
+                if self.chance(0.3):
+                    row["_tick"] = max(0, clock - self.rng.randint(0, 4))  # mostly not that of the tuple
                 self.traits.add("revised")
             rows.append(row)
         return rows
@@ -119,6 +125,6 @@ class DataMaker:
         clock = self.rng.randint(1, self.end)
         return [(self.pick(
             "REVISE road SET n = n + 1 WHERE n = 2", "REVISE hits SET n = 3 WHERE index <= 3", "DELETE FROM road WHERE n = 1",
-            "DELETE FROM hits WHERE tick < 5", f"INSERT INTO hits (tick, n, s) VALUES ({clock}, 1, 'new')",
+            "REVISE hits SET n = 2 WHERE n >= 2", "DELETE FROM hits WHERE tick < 5", f"INSERT INTO hits (tick, n, s) VALUES ({clock}, 1, 'new')",
             f"INSERT INTO road (tick, site, n) VALUES ({clock // self.every * self.every}, {self.sites[0]}, 2)",
         ), clock)]  # fmt: skip

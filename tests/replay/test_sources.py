@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from acquisition.batch import BY_KEY, concatenate
 from acquisition.errors import InputError
 from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
@@ -119,6 +120,19 @@ def test_correction_by_index_alone():
     assert (tick, arrival, weight, replaces) == ([5], [5], [-1], [3])
 
 
+def test_correction_tells_which_parts_of_a_key_it_states():
+    rows = [
+        {"_arrival": 5, "_replaces": 3, **BLANK}, {"_arrival": 5, "_tick": 5, "_replaces": 3, **BLANK},
+        {"_arrival": 5, "_site": 2, "_replaces": 3, **BLANK}, {"_tick": 5, "_site": 1, "_replaces": 0, **BLANK},
+    ]  # fmt: skip
+    batch = read(rows, "road")
+    assert batch.replaces.tolist() == [3, 3, 3, BY_KEY]
+    assert batch.states_tick.tolist() == [False, True, False, True]
+    assert batch.states_site.tolist() == [False, False, True, True]
+    both = concatenate([batch, read([{"_tick": 0, "_site": 2, **BLANK}], "road"), batch.take(np.array([2]))])
+    assert both.states_site.tolist() == [False, False, True, True, False, True]
+
+
 def test_archive_file_is_an_input():
     more = {"_time": None, "_index": 4, "_version": 1, "_revision": 0}
     assert listed(read([{"_tick": 0, "_site": 1, **BLANK, **more}], "road"))[0][0] == [0]
@@ -150,7 +164,9 @@ def test_empty_input():
         ([{"_tick": 0, "_site": 1}, {"_tick": 0}], "road", "road, row 2, column _site: a reading needs its site", None),
         ([{"_site": 1, "_tick": None}], "road", "road, row 1, column _tick: a reading needs its tick", None),
         ([{"_arrival": 1, "_weight": 2}], "hits", "hits, row 1, column _weight: a weight is 1", None),
-        ([{"_arrival": 1, "_replaces": 0}], "hits", "hits, row 1, column _replaces: indexes count from 1", None),
+        ([{"_arrival": 1, "_replaces": -1}], "hits", "hits, row 1, column _replaces: indexes count from 1", None),
+        ([{"_arrival": 1, "_replaces": 0}], "hits", "hits, row 1, column _replaces: a pushed tuple has no key", None),
+        ([{"_arrival": 1, "_site": 1, "_replaces": 0}], "road", "road: the column `_tick` is missing", None),
         ([{"_arrival": 1, "n": "x"}], "hits", "hits, row 1, column n: expected an integer, found `x`", None),
         ([{"_arrival": 1.5}], "hits", "hits, row 1, column _arrival: expected an integer, found `1.5`", None),
         ([7], "hits", "hits, row 1: expected a dictionary for a row, found int", None),

@@ -144,6 +144,14 @@ def null_safe_equal(a: Vector, b: Vector) -> BoolArray:
     return np.asarray((there & (a.values == b.values)) | (~a.validity & ~b.validity))
 
 
+def same_values(one: Tuples, other: Tuples) -> BoolArray:
+    """Return a mask of the positions at which all columns agree; null equals null."""
+    found = np.ones(len(one), bool)
+    for name, vector in one.columns.items():
+        found &= null_safe_equal(vector, other.columns[name])
+    return found
+
+
 class TupleBuffer:
     """Tuples that are appended and dropped, and read as one Tuples.
 

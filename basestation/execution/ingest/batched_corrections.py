@@ -11,9 +11,10 @@ from acquisition.arrays import BoolArray, IntArray
 from acquisition.batch import Batch, concatenate, replaced_indexes
 from basestation.execution.columns.integer_arrays import find_in
 from basestation.execution.columns.tuple_versions import TupleVersions
-from basestation.execution.columns.tuples import Tuples, concatenate_tuples
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples, same_values
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.ingest.correctable import Correctable
+from basestation.execution.ingest.corrections import ANOTHER_KEY, count_nonzero, states_another_key
 from basestation.execution.ingest.tuple_log import TupleLog
 
 
@@ -74,19 +75,27 @@ class _CorrectionRows:
         old = log.current(number[named])
         entered = old.arrival <= batch.arrival[named] - 1 - intake.extent.wait  # and had its index by then
         named, old = named[entered], old.take(entered)
-        number, deletes = old.ident, batch.weight[named] < 0
-        first = np.append(True, number[1:] != number[:-1])[: len(number)]
+        rows = batch.take(named)
+        number, elsewhere = old.ident, states_another_key(rows, old)
+        deletes = (rows.weight < 0) & ~elsewhere
+        first = _is_first(number)
         deleted: IntArray = np.cumsum(deletes) - deletes  # how many rows before each one delete, of all tuples
         there: BoolArray = deleted == deleted[np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))]
         intake.counts["received"] += len(batch)
-        counted = {"rejected: no such tuple": len(batch) - int(there.sum()), "revised": int(there.sum())}
-        # A count of zero has no entry, as when each clock tick is a step of its own.
-        intake.counts.update({name: count for name, count in counted.items() if count})
-        batch = batch.take(named[there])
-        self.old, self.deletes, self.first, self.clock = old.take(there), deletes[there], first[there], batch.arrival
-        columns = intake.tuple_builder.columns(replace(batch, tick=self.old.tick, site=self.old.site))
-        self.new = self.old.with_columns(columns)
+        count_nonzero(intake.counts, "rejected: no such tuple", len(batch) - int(there.sum()))
+        count_nonzero(intake.counts, ANOTHER_KEY, int((there & elsewhere).sum()))
+        there &= ~elsewhere
+        rows, old, deletes = rows.take(there), old.take(there), deletes[there]
+        columns = intake.tuple_builder.columns(replace(rows, tick=old.tick, site=old.site))
+        new = old.with_columns(columns)
+        changes = deletes | ~_repeats(old, new)
+        count_nonzero(intake.counts, "unchanged", int((~changes).sum()))
+        self.old, self.new, self.deletes = old.take(changes), new.take(changes), deletes[changes]
+        self.clock = rows.arrival[changes]
+        self.first = _is_first(self.old.ident)
         self.visible = intake.corrected(self.old, self.clock)
+        count_nonzero(intake.counts, "revised", int(self.visible.sum()))
+        count_nonzero(intake.counts, "revised in history", int((~self.visible).sum()))
 
     def apply(self, log: TupleLog) -> None:
         """Write the corrections into the log."""
@@ -97,3 +106,14 @@ class _CorrectionRows:
         log.withhold(self.new.take(np.flatnonzero(unsaid & follows) - 1))
         log.revise(self.new.take(~self.deletes))
         log.delete(self.old.ident[self.deletes], self.visible[self.deletes])
+
+
+def _is_first(numbers: IntArray) -> BoolArray:
+    """Return a mask of the first of each run of equal numbers."""
+    return np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
+
+
+def _repeats(old: Tuples, new: Tuples) -> BoolArray:
+    """Return a mask of the rows that leave the values of the row before, of the same tuple, or of the tuple as it was."""
+    before = new.take(np.maximum(np.arange(len(new)) - 1, 0))
+    return np.where(_is_first(old.ident), same_values(old, new), same_values(before, new))

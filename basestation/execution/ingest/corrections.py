@@ -1,5 +1,6 @@
 """Corrections: correcting rows, and REVISE, DELETE and INSERT, applied to the tuples as revised so far (semantics 12.2)."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -17,6 +18,15 @@ from basestation.execution.ingest.tuple_log import TupleLog
 from basestation.planner.plan import Correction
 from basestation.progress.watermark import EpochProgress
 
+ANOTHER_KEY = "rejected: another tick or site"
+"""Counts corrections that name a tuple by its index, and state a tick or a site that it has not (semantics 12.2)."""
+
+
+def count_nonzero(counts: Counter[str], name: str, count: int) -> None:
+    """Add to a count. One that is zero has no entry, however corrections are batched."""
+    if count:
+        counts[name] += count
+
 
 def correct_row(intake: Correctable, row: Batch, clock: int) -> None:
     """Apply one row that takes a tuple back or replaces it, and names it by index or key."""
@@ -24,17 +34,30 @@ def correct_row(intake: Correctable, row: Batch, clock: int) -> None:
     number = _find_named(row, intake.log, intake.epochs)
     if not intake.log.is_correctable(number).all():
         intake.counts["rejected: no such tuple"] += 1
+        return
+    old = intake.log.current(number)
+    if states_another_key(row, old).any():
+        intake.counts[ANOTHER_KEY] += 1
     elif row.weight[0] < 0:
         intake.delete(number, clock)
     else:
-        old = intake.log.current(number)
         columns = intake.tuple_builder.columns(replace(row, tick=old.tick, site=old.site))
         intake.revise(number, columns, clock)
 
 
+def states_another_key(rows: Batch, named: Tuples) -> BoolArray:
+    """Return a mask of the rows that name a tuple by its index, and state a tick or a site that is not the tuple's."""
+    found = np.zeros(len(rows), bool)
+    if rows.states_tick is not None:
+        found |= rows.states_tick & (rows.tick != named.tick)
+    if rows.states_site is not None:
+        found |= rows.states_site & (rows.site != named.site)
+    return found
+
+
 def _find_named(row: Batch, log: TupleLog, epochs: EpochProgress | None) -> IntArray:
     """Return the number of the tuple that a row names; -1 if there is none. `epochs` has the keys of a sensed extent."""
-    if row.replaces is not None and row.replaces[0]:
+    if row.replaces is not None and row.replaces[0] > 0:
         return log.find(row.replaces)
     if epochs is not None and epochs.due(row.tick, row.site).all():
         return epochs.holders(row.tick, row.site)

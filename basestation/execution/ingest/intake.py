@@ -20,12 +20,12 @@ from basestation.execution import thresholds
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.integer_arrays import distinct
 from basestation.execution.columns.punctuation import Punctuation
-from basestation.execution.columns.tuples import Tuples
+from basestation.execution.columns.tuples import Tuples, same_values
 from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.ingest.admission import Admission
 from basestation.execution.ingest.batch_runs import find_corrections, is_plain, split_runs
 from basestation.execution.ingest.batched_corrections import BatchedCorrections
-from basestation.execution.ingest.corrections import AppliedCorrection, correct_row
+from basestation.execution.ingest.corrections import AppliedCorrection, correct_row, count_nonzero
 from basestation.execution.ingest.history import History
 from basestation.execution.ingest.lateness import Lateness
 from basestation.execution.ingest.site_coverage import SiteCoverage
@@ -311,28 +311,37 @@ class Intake:
 
     def delete(self, numbers: IntArray, clock: int) -> None:
         """Take tuples back. The key of a reading is free again (semantics 1.5)."""
-        self.counts["revised"] += len(numbers)
         old = self.log.current(numbers)
         if self.epochs is not None:
             self.epochs.release(old.tick, old.site)
-        visible = self.corrected(old, clock)
+        visible = self._count_corrected(old, clock)
         self.step_delta.remove(old.take(visible))
         if self.history is not None:
             self.history.end(numbers, clock)
         self.log.delete(numbers, visible)
 
     def revise(self, numbers: IntArray, columns: Mapping[str, Vector], clock: int) -> None:
-        """Give tuples other values. `columns` has the new columns by name."""
-        self.counts["revised"] += len(numbers)
+        """Give tuples other values. `columns` has the new columns by name. Those that have these values already stay as they are."""
         old = self.log.current(numbers)
         new = old.with_columns(columns)
-        visible = self.corrected(old, clock)
+        changes = ~same_values(old, new)
+        if not all_true(changes):
+            count_nonzero(self.counts, "unchanged", len(numbers) - int(changes.sum()))
+            numbers, old, new = numbers[changes], old.take(changes), new.take(changes)
+        visible = self._count_corrected(old, clock)
         self.step_delta.remove(old.take(visible))
         self.step_delta.insert(new.take(visible))
         self.log.withhold(old.take(self.log.live[numbers] & ~visible))
         if self.history is not None:
             self.history.correct(new, clock)
         self.log.revise(new)
+
+    def _count_corrected(self, tuples: Tuples, clock: int) -> BoolArray:
+        """Count corrections as those that continuous queries see and those that only history sees; return a mask of the first."""
+        visible = self.corrected(tuples, clock)
+        count_nonzero(self.counts, "revised", int(visible.sum()))
+        count_nonzero(self.counts, "revised in history", len(tuples) - int(visible.sum()))
+        return visible
 
     def corrected(self, tuples: Tuples, clock: IntArray | int) -> BoolArray:
         """Return a mask of the tuples whose correction reaches continuous queries: back to the horizon (semantics 12.2)."""
