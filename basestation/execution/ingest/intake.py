@@ -12,7 +12,7 @@ import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
 from acquisition.batch import Batch
-from acquisition.extent import Extent, ExtentKind
+from acquisition.extent import Extent, ExtentKind, LatePolicy
 from acquisition.ticks import grid_at_or_after
 from basestation.algebra.record import record
 from basestation.algebra.vector import Vector, all_true, any_true, cached_arange, constant, same_array
@@ -35,10 +35,11 @@ from basestation.execution.ingest.tuple_log import TupleLog
 from basestation.progress.watermark import NEVER, EpochProgress
 
 _NONE: IntArray = np.empty(0, np.int64)
-KEYS_MS = 86_400_000
-"""For how many milliseconds, at least, a copy of a reading is recognised, and a correction may name a reading."""
-NAMED_TICKS = 86_400
-"""For how many ticks, at least, a correction may name a tuple of a pushed extent, which has no key, by its index."""
+KEPT_MS = 3_600_000
+"""For how many milliseconds, at least, tuples are kept, whatever their extent declares (semantics 14): so far back a query that comes
+later finds them, a correction may name them, and a copy is recognised."""
+KEPT_LONGER_MS = 86_400_000
+"""The same where an older copy or correction would show in an answer."""
 
 
 @record
@@ -70,7 +71,7 @@ class Intake:
         """`begun` is the first tick on record. A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
         self.sensed = extent.kind is ExtentKind.SENSED
-        self.keys = -(-KEYS_MS // tick_ms) if self.sensed else NAMED_TICKS
+        self._kept, self._kept_longer = (-(-ms // tick_ms) for ms in (KEPT_MS, KEPT_LONGER_MS))
         self.counts: Counter[str] = Counter()
         self._lateness = Lateness(extent, self.counts)
         self.horizon = self._lateness.horizon
@@ -361,6 +362,15 @@ class Intake:
             self.history.enter(known.ident[entered], indexes[entered], known.arrival[entered])
             self.history.begin_step()
         return self.history
+
+    @property
+    def keys(self) -> int:
+        """For how many ticks, at least, a copy or a correction of a tuple finds it.
+
+        With `late append` a copy of a forgotten reading would be a new tuple; a history shows every correction.
+        """
+        longer = self.history is not None or (self.sensed and self.extent.late is LatePolicy.APPEND)
+        return self._kept_longer if longer else self._kept
 
     @property
     def held(self) -> int:

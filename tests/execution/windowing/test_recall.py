@@ -65,7 +65,7 @@ def saved_after(form, late, queries):
     return len(save_engine(engine))
 
 
-@pytest.mark.promise("flat-state")
+@pytest.mark.promise("bounded-memory")
 @pytest.mark.parametrize("form", ["aggregate", "rows of a window", "join"])
 def test_state_of_a_query_does_not_grow_with_the_horizon(form):
     short, long = (
@@ -75,7 +75,7 @@ def test_state_of_a_query_does_not_grow_with_the_horizon(form):
     assert 0 < long < 1.5 * short
 
 
-@pytest.mark.promise("flat-state")
+@pytest.mark.promise("bounded-memory")
 def test_query_of_ten_groups_takes_50_kb_after_a_day():
     """Of 54 motes at 30 s, in steps of five epochs."""
     catalog = read_schema(
