@@ -291,7 +291,7 @@ def test_queries_can_be_added_and_removed_any_time():
 @pytest.mark.promise("bounded-memory")
 def test_state_is_bounded_by_horizon_and_window_range(monkeypatch):
     """As much is held at the end as halfway."""
-    monkeypatch.setattr(intake, "KEYS_MS", 50_000)
+    monkeypatch.setattr(intake, "KEPT_MS", 50_000)
     run = Run(
         "SELECT temp FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]",
         "SELECT SUM(temp) AS s FROM field [FROM NOW-3 TO NOW SLIDE 2 ROWS]",
@@ -309,12 +309,12 @@ def test_state_is_bounded_by_horizon_and_window_range(monkeypatch):
     assert sizes[1] < 1.1 * sizes[0]
 
 
-@pytest.mark.parametrize("tick_ms", [100, 1_000, 60_000, 3_600_000])
-def test_copy_is_recognised_for_a_day_at_any_tick_length(tick_ms):
-    day = 86_400_000 // tick_ms
+@pytest.mark.parametrize("tick_ms", [100, 1_000, 60_000])
+def test_copy_is_recognised_for_an_hour_at_any_tick_length(tick_ms):
+    hour = 3_600_000 // tick_ms
     catalog = Catalog({"field": next(iter(CATALOG))}, tick_ms)
-    for after, duplicates in ((day - 3, 1), (day + 30, 0)):
-        run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW TO NOW SLIDE 10 HOUR]", catalog=catalog, live=True)
+    for after, duplicates in ((hour - 3, 1), (hour + 30, 0)):
+        run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW TO NOW SLIDE 10 MIN]", catalog=catalog, live=True)
         run.deliver((0, 3, 5), (0, 4, 6))
         for clock in (0, after):
             run.engine.on_clock(clock)
@@ -325,7 +325,7 @@ def test_copy_is_recognised_for_a_day_at_any_tick_length(tick_ms):
 
 
 def test_new_query_reads_what_pruning_left(monkeypatch):
-    monkeypatch.setattr(intake, "KEYS_MS", 50_000)
+    monkeypatch.setattr(intake, "KEPT_MS", 50_000)
     deliveries = {tick: [(tick, 3, tick), (tick, 4, 1)] for tick in range(0, 2_001, 5)}
     run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]", begun=NOON, live=True)
     run.until(2_000, deliveries)

@@ -33,8 +33,8 @@ QUERIES = [
     f"SELECT k, COUNT(*) AS n FROM hits {FAR} WHERE v > 1 GROUP BY k",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 23\n"
-DIGEST = "8b1591cee596dbb0"
+NUMBER = b"moteloom engine 24\n"
+DIGEST = "834544027490b20d"
 
 
 @pytest.mark.promise("snapshot")
