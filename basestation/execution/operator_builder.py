@@ -114,7 +114,10 @@ class OperatorBuilder:
         self._excludes = {new.id: excludes[old.id] for old, new in shared.columns.items() if old.id in excludes}
         streams = [node for node in walk(plan.root) if isinstance(node, ExtentNode)]
         self._reads = Counter(node.extent.name for node in streams)
-        if self._since is None and not begins_with_query(shared.root):
+        early = self._within is not None  # rows that are answered early may be numbered otherwise later (11)
+        self._shares = self._since is None and not begins_with_query(shared.root, early)
+        """Whether queries that begin at other ticks have the same windows."""
+        if self._shares:
             scopes = tuple((node.extent.name, reports_from.get(node.extent.name)) for node in streams)
             self._block_era: Key = (self._within, scopes)
         else:
@@ -123,7 +126,7 @@ class OperatorBuilder:
     def enter(self, member: StreamOutput | Subscriber | ViewMember, number: int) -> None:
         """Add the query, by its number, to what it has of its output."""
         if isinstance(member, ViewMember):
-            member.enter(number, self._start, self._limit)
+            member.enter(number, self._start if self._shares else None, self._limit)
         else:
             member.enter(number)
 

@@ -108,18 +108,29 @@ def is_per_query(node: PlanNode) -> bool:
     return any(isinstance(each, converters.Converter | StreamUnion) for each in walk(node))
 
 
-def begins_with_query(node: PlanNode) -> bool:
+def begins_with_query(node: PlanNode, early: bool = False) -> bool:
     """Whether the windows of a block depend on the tick at which their query begins.
 
-    Windows of time and scans do not: all queries have those that lie on one grid, each from its own beginning on.
+    Windows of time and scans do not: all queries have those that lie on one grid, each from its own beginning on. Windows of rows
+    do not where each row of an extent makes one, unless windows are answered `early`.
     """
     leaves = find_leaves(node)
-    on_grid = all(
-        isinstance(leaf, window.TimeWindow | table.Scan)
-        or (isinstance(leaf, SliceAggregation) and leaf.begin is not None)
-        for leaf in leaves
-    )
-    return not on_grid or any(is_per_query(leaf) for leaf in leaves)
+    return any(is_per_query(leaf) for leaf in leaves) or not all(_has_shared_windows(leaf, early) for leaf in leaves)
+
+
+def _has_shared_windows(leaf: PlanNode, early: bool) -> bool:
+    match leaf:
+        case window.TimeWindow() | table.Scan():
+            return True
+        case SliceAggregation():
+            return leaf.begin is not None
+        case window.RowWindow(slide=1, child=stream) if not early:
+            while isinstance(stream, StreamProject):
+                stream = stream.child
+            if isinstance(stream, StreamAcquire):
+                return stream.interval == stream.extent.interval
+            return isinstance(stream, StreamReceive)
+    return False
 
 
 def may_cover_ahead(root: PlanNode) -> bool:

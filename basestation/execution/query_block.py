@@ -148,10 +148,20 @@ class QueryBlock(Operator):
         below = [] if self._subqueries is None else self._subqueries.blocks
         return [*(each for block in below for each in block.all), self]
 
-    def first_tick_from(self, start: int) -> int:
-        """The first tick from `start` on of which all inputs have had a window; -NEVER where the inputs begin with the query."""
-        slides = [source.tick_slide for source in self.inputs]
-        return max(-NEVER if slide is None else grid_at_or_after(start, slide) for slide in slides)
+    def find_starts(self, start: int) -> tuple[int, ...]:
+        """For each input, the first tick that a window of it may have in the answer of a query that starts at a tick.
+
+        A row counts from the query on if it has not entered its stream yet (1.1).
+        """
+        slides = [(source.tick_slide, source.watermark) for source in self.inputs]
+        return tuple(mark + 1 if slide is None else grid_at_or_after(start, slide) for slide, mark in slides)
+
+    def find_first(self, windows: WindowCombinations, starts: Sequence[int]) -> int | None:
+        """The tick of the first of some new windows whose windows of all inputs have ticks from `starts` on; None without one."""
+        belongs = np.ones(len(windows), bool)
+        for place, (issued, start) in enumerate(zip(self._windows.issued, starts, strict=True)):
+            belongs &= issued.of(windows.parts[:, place]).tick >= start
+        return int(windows.tick[np.argmax(belongs)]) if belongs.any() else None
 
     def extend_limit(self, limit: int | None) -> None:
         """Answer the windows up to a tick too; all windows if it is None."""

@@ -12,7 +12,7 @@ from basestation.replay.inputs import read_recording
 from basestation.updates.update import PunctuationUpdate, WindowUpdates, split_by_query
 from gateway.diagnostics import DiagnosticError
 from tests.conftest import count_of
-from tests.execution.test_sharing import FAR, JOIN, NEVER, SHORT, Asked, Case, SeveralMaker, recorded
+from tests.execution.test_sharing import FAR, JOIN, NEVER, ROWS, SHORT, Asked, Case, SeveralMaker, recorded
 
 CATALOG = read_schema(
     "road: sensed (site:integer, v:integer) every 1 sec at sites 1, 2 late revise by 10 sec\n"
@@ -58,6 +58,9 @@ def slow(rows, marks=()):
         f"SELECT MAX(a.v) FROM road AS a {SHORT}, slow AS b {FAR} WHERE a.v = b.v",
         f"SELECT MEDIAN(v) FROM road {SHORT} FOR 5 SEC",
         f"SELECT v FROM road {SHORT} DELIVER WITHIN 2 SEC",
+        f"SELECT v FROM slow {ROWS}",
+        f"SELECT MAX(v) FROM road {ROWS} WHERE v > 1",
+        f"SELECT COUNT(*) FROM road AS a {FAR}, slow AS b {ROWS} WHERE a.v = b.v",
     ],
 )
 def test_queries_that_begin_at_different_ticks_share_operators(text):
@@ -87,6 +90,39 @@ def test_later_query_has_no_window_before_its_start():
             found[update.query] += zip(update.tick.tolist(), update.revision.tolist(), strict=True)
     assert found[1] == [(tick, 0) for tick in (0, 2, 4, 6, 8, 10)]
     assert found[2] == [(tick, 0) for tick in (6, 8, 10)]
+
+
+def test_later_query_of_rows_begins_with_rows_that_wait():
+    """Rows count from the query on if they have not entered yet: the watermark of `slow` is 2 at clock tick 6.
+
+    row        1    2    3    4    5
+    arrival    1    2    3    4    8
+    second          |    w3   w4   w8      added in clock tick 7
+    """
+    engine, found = Engine(CATALOG), {1: [], 2: []}
+    for clock in range(14):
+        if clock in (0, 7):
+            engine.add(1 if clock == 0 else 2, bind_text(f"SELECT v FROM slow {ROWS}", CATALOG)[0])
+        if clock in (1, 2, 3, 4, 8):
+            engine.deliver("slow", slow([(clock, clock, clock)]))
+        for update in split_by_query(engine.on_clock(clock)):
+            found[update.query] += zip(update.tick.tolist(), update.added.to_lists(), strict=False)
+    assert [tick for tick, _ in found[1]] == [1, 2, 3, 4, 8]
+    assert [tick for tick, _ in found[2]] == [3, 4, 8]
+
+
+def test_later_product_begins_with_windows_of_all_inputs():
+    """A window of rows before the query is not combined with its windows of time (4.2)."""
+    engine, ticks = Engine(CATALOG), {1: [], 2: []}
+    text = f"SELECT COUNT(*) FROM road {SHORT}, slow {ROWS}"
+    for clock in range(20):
+        if clock in (0, 9):
+            engine.add(1 if clock == 0 else 2, bind_text(text, CATALOG)[0])
+        if clock in (1, 12):
+            engine.deliver("slow", slow([(clock, clock, clock)]))
+        for update in split_by_query(engine.on_clock(clock)):
+            ticks[update.query] += update.tick.tolist()
+    assert ticks[1] == list(range(1, 16)) and ticks[2] == list(range(12, 16))
 
 
 def test_revision_of_earlier_window_is_not_for_later_query():

@@ -12,7 +12,7 @@ from basestation.execution.columns.window_batch import NEVER
 
 @dataclass(frozen=True, slots=True)
 class AnsweredTicks:
-    """The windows with ticks `first` to `last`, and the marks that came after the query; `earlier` has the sources of those before."""
+    """The windows with ticks `first` to `last`, where `first` is NEVER before the first window of the query; and the marks that came after the query; `earlier` has the sources of those before."""
 
     first: int = -NEVER
     last: int = NEVER

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
         level: int
 
-        def enter(self, member: "ViewMember", query: int, start: int, limit: int | None) -> None:
-            """Add a query that begins at tick `start`, and ends with tick `limit` if it does."""
+        def enter(self, member: "ViewMember", query: int, start: int | None, limit: int | None) -> None:
+            """Add a query that begins at tick `start`, None if the windows begin with it, and ends with tick `limit` if it does."""
 
         def leave(self, member: "ViewMember", query: int) -> None:
             """Remove a query."""
@@ -59,8 +59,8 @@ class ViewMember:
         self._revision = DenseIdMap(np.int64)  # the last revision of each window, by number
         self._revision.drop_before(oldest)
 
-    def enter(self, query: int, start: int, limit: int | None) -> None:
-        """Add a query that begins at tick `start`, and ends with tick `limit` if it does."""
+    def enter(self, query: int, start: int | None, limit: int | None) -> None:
+        """Add a query that begins at tick `start`, None if the windows begin with it, and ends with tick `limit` if it does."""
         self.output.enter(self, query, start, limit)
 
     def leave(self, query: int) -> None:

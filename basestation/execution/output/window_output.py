@@ -1,6 +1,7 @@
 """WindowOutput: emits the first answers of windows and their revisions, for all queries that share them (semantics 12.1)."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -65,6 +66,8 @@ class WindowOutput(Operator):
         self._marks = PendingPunctuation()
         self.updates: list[Update | SharedUpdate] = []  # of the last step
         self._common: AnsweredTicks | None = AnsweredTicks()  # what belongs to all queries; None: not computed
+        # By query without windows yet: the first tick that a window of each input may have in its answer.
+        self._waiting: dict[int, tuple[int, ...]] = {}
         # By extent, the coverage of each window as it was reported: (used, due).
         self._covered: dict[str, tuple[DenseCounts, DenseCounts]] = {}
 
@@ -90,10 +93,12 @@ class WindowOutput(Operator):
         self._refill_store(known)
         return member
 
-    def enter(self, member: ViewMember, query: int, start: int, limit: int | None) -> None:
-        """Add a query to a member: its windows are those from tick `start` to tick `limit`."""
+    def enter(self, member: ViewMember, query: int, start: int | None, limit: int | None) -> None:
+        """Add a query to a member: its windows are those from tick `start` to tick `limit`; all windows if it began the block."""
         self.block.extend_limit(limit)
-        first, last = self.block.first_tick_from(start), NEVER if limit is None else limit
+        if start is not None:
+            self._waiting[query] = self.block.find_starts(start)
+        first, last = -NEVER if start is None else NEVER, NEVER if limit is None else limit
         ticks = AnsweredTicks(first, last, self._marks.sources)
         member.queries[query] = ticks
         self._common = self._common and intersect((self._common, ticks))
@@ -101,6 +106,7 @@ class WindowOutput(Operator):
     def leave(self, member: ViewMember, query: int) -> None:
         """Remove a query, and with the last of equal ones their member."""
         del member.queries[query]
+        self._waiting.pop(query, None)
         self._common = None
         if member.queries:
             return
@@ -174,6 +180,8 @@ class WindowOutput(Operator):
         """Return the first answers of new windows, with the marks between them."""
         if not len(new):
             return list(self._punctuation(marks, ()))
+        if self._waiting:
+            self._begin_queries(new)
         found, covered = self._contents_of(new), self.block.coverage(new)
         self._record_coverage(new.number, covered)
         rows_of = self._find_rows(found)
@@ -200,6 +208,16 @@ class WindowOutput(Operator):
         pieces = [piece for update in updates for piece in update.pieces()]
         between = [each for piece in pieces for each in _with_marks(piece, ticks[piece.query].marks(marks))]
         return [*between, *self._punctuation(marks, answered)]
+
+    def _begin_queries(self, new: WindowCombinations) -> None:
+        """Find the first ticks of queries that have a window among new ones for the first time."""
+        for member in self._members:
+            for query in member.queries.keys() & self._waiting.keys():
+                first = self.block.find_first(new, self._waiting[query])
+                if first is not None:
+                    member.queries[query] = replace(member.queries[query], first=first)
+                    del self._waiting[query]
+                    self._common = None
 
     def _ticks_by_query(self) -> dict[int, AnsweredTicks]:
         return {query: ticks for member in self._members for query, ticks in member.queries.items()}
