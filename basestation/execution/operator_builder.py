@@ -115,7 +115,7 @@ class OperatorBuilder:
         streams = [node for node in walk(plan.root) if isinstance(node, ExtentNode)]
         self._reads = Counter(node.extent.name for node in streams)
         early = self._within is not None  # rows that are answered early may be numbered otherwise later (11)
-        self._shares = self._since is None and not begins_with_query(shared.root, early)
+        self._shares = self._since is None and not begins_with_query(shared.root, self._named, early)
         """Whether queries that begin at other ticks have the same windows."""
         if self._shares:
             scopes = tuple((node.extent.name, reports_from.get(node.extent.name)) for node in streams)
@@ -224,7 +224,7 @@ class OperatorBuilder:
                 return self._filter(node, number, child, predicate, None, limit)
             case StreamUnion(parts=parts):
                 names_index = self._names_index(node)
-                union: Key = "union", number, names_index, limit, self._era
+                union: Key = "union", number, names_index, limit, () if self._shares and not names_index else self._era
                 return union, lambda: UnionStream(
                     node, [self._stream(part, limit) for part in parts], names_index, self._start
                 )
@@ -360,7 +360,7 @@ class OperatorBuilder:
             key: Key = "tuples", level, self._stream_key(stream)
             return self._graph.get(key, lambda: TickOrderedStore(self._stream(stream), level))
         # Equal streams have other columns where one query joins them; their tuples are held once nevertheless.
-        era = self._era if is_per_query(stream) else None
+        era = self._era if is_per_query(stream, self._named if self._shares else None) else None
         filtered = leaf is self._filtered_leaf
         key = "join tuples", level, store_signature(leaf, steps), era, filtered
         return self._graph.get(key, lambda: JoinStore(self._stream(stream), level, leaf, steps, filtered))

@@ -1,6 +1,6 @@
 """Plan checks: what the engine has to know of a plan before it builds operators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from acquisition.arrays import BoolArray
@@ -103,19 +103,29 @@ def find_level(node: PlanNode) -> int:
     return levels[id(node)]
 
 
-def is_per_query(node: PlanNode) -> bool:
-    """Whether a stream differs between queries that begin at different times."""
-    return any(isinstance(each, converters.Converter | StreamUnion) for each in walk(node))
+def is_per_query(node: PlanNode, named: Collection[int] | None) -> bool:
+    """Whether a stream differs between queries that begin at different times.
+
+    A converter begins with its query. A union gives indexes from its first query on: it differs if the index is among the columns
+    `named`, or if these are None.
+    """
+    return any(
+        isinstance(each, converters.Converter)
+        or (isinstance(each, StreamUnion) and (named is None or each.tags[1].id in named))
+        for each in walk(node)
+    )
 
 
-def begins_with_query(node: PlanNode, early: bool = False) -> bool:
+def begins_with_query(node: PlanNode, named: Collection[int], early: bool) -> bool:
     """Whether the windows of a block depend on the tick at which their query begins.
 
     Windows of time and scans do not: all queries have those that lie on one grid, each from its own beginning on. Windows of rows
     do not where each row of an extent makes one, unless windows are answered `early`.
     """
     leaves = find_leaves(node)
-    return any(is_per_query(leaf) for leaf in leaves) or not all(_has_shared_windows(leaf, early) for leaf in leaves)
+    return any(is_per_query(leaf, named) for leaf in leaves) or not all(
+        _has_shared_windows(leaf, early) for leaf in leaves
+    )
 
 
 def _has_shared_windows(leaf: PlanNode, early: bool) -> bool:

@@ -61,6 +61,7 @@ def slow(rows, marks=()):
         f"SELECT v FROM slow {ROWS}",
         f"SELECT MAX(v) FROM road {ROWS} WHERE v > 1",
         f"SELECT COUNT(*) FROM road AS a {FAR}, slow AS b {ROWS} WHERE a.v = b.v",
+        f"SELECT v, COUNT(*) FROM (SELECT v FROM road UNION ALL SELECT v FROM slow) AS u {SHORT} GROUP BY v",
     ],
 )
 def test_queries_that_begin_at_different_ticks_share_operators(text):
@@ -125,6 +126,14 @@ def test_later_product_begins_with_windows_of_all_inputs():
     assert ticks[1] == list(range(1, 16)) and ticks[2] == list(range(12, 16))
 
 
+def test_first_step_of_query_may_have_corrections():
+    engine = Engine(CATALOG)
+    engine.add(1, bind_text("SELECT COUNT(*) FROM slow [FROM NOW-1 TO NOW SLIDE 2 SEC]", CATALOG)[0])
+    engine.deliver("slow", slow([(0, 0, 1), (1, 1, 1), (2, 2, 1), (2, 12, 1), (8, 13, 1)]))
+    found = [(u.tick.tolist(), u.revision.tolist(), u.added.to_lists()) for u in split_by_query(engine.on_clock(13))]
+    assert found == [([0, 2, 4, 6, 2, 8, 8], [0, 0, 0, 0, 1, 0, 1], [(1,), (2,), (0,), (0,), (3,), (0,), (1,)])]
+
+
 def test_revision_of_earlier_window_is_not_for_later_query():
     engine, found = Engine(CATALOG), []
     text = "SELECT v FROM slow [FROM NOW-1 TO NOW SLIDE 1 SEC]"
@@ -178,6 +187,11 @@ def test_restored_engine_remembers_ticks_of_each_query():
 
 class ApartMaker(SeveralMaker):
     """Related queries over few kinds of windows, of which each begins and ends at any tick."""
+
+    def window(self):
+        if self.chance(0.4):
+            return f"[FROM NOW-{self.rng.randint(0, 9)} TO NOW SLIDE 1 ROW]"
+        return super().window()
 
     def several(self):
         texts = [*self.related()]

@@ -159,6 +159,8 @@ class WindowOutput(Operator):
         """Turn the outcome of the block into updates."""
         outcome = self.block.outcome
         marks = self._marks.ready(self.block.marks, self.block.watermark)
+        if self._waiting and len(outcome.new):
+            self._begin_queries(outcome.new)
         if outcome.followed is not None:
             self.updates = list(self._revise_per_tick(outcome.followed, marks))
         else:
@@ -180,8 +182,6 @@ class WindowOutput(Operator):
         """Return the first answers of new windows, with the marks between them."""
         if not len(new):
             return list(self._punctuation(marks, ()))
-        if self._waiting:
-            self._begin_queries(new)
         found, covered = self._contents_of(new), self.block.coverage(new)
         self._record_coverage(new.number, covered)
         rows_of = self._find_rows(found)
