@@ -34,7 +34,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 24\n"
-DIGEST = "834544027490b20d"
+DIGEST = "a453b39fb8ed0385"
 
 
 @pytest.mark.promise("snapshot")

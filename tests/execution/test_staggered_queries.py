@@ -64,7 +64,7 @@ def slow(rows, marks=()):
         f"SELECT v, COUNT(*) FROM (SELECT v FROM road UNION ALL SELECT v FROM slow) AS u {SHORT} GROUP BY v",
     ],
 )
-def test_queries_that_begin_at_different_ticks_share_operators(text):
+def test_queries_that_begin_apart_share_operators(text):
     assert len(engine_apart([text] * MANY)._graph) == len(engine_apart([text])._graph)
 
 
