@@ -425,11 +425,19 @@ class SharedSlices(WindowStore):
             return tick
         return self._begin_of_slice(tick) if self._anchored else self._start
 
+    def tidy(self) -> None:
+        """Drop what no reader needs. A landmark window that is still to come contains all that waits."""
+        if self._begin is None:
+            self._changed()
+            self._settle()
+            self._fold_waiting()
+        super().tidy()
+
     def forget(self, before: int) -> None:
         """Drop the slices before a tick; of a landmark window, merge those that are final."""
         self._changed()
         self._settle()
-        if self._begin is None or len(self._waiting) > thresholds.WAITING_TUPLES:
+        if len(self._waiting) > thresholds.WAITING_TUPLES:
             self._fold_waiting()
         removed = self._drop_before_kept()
         if removed and self._begin is None:
