@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
   streams may have _weight (-1 retracts a tuple) and _replaces (the index of the corrected
   tuple; 0 for the reading with the tick and site of the row)
 
-REVISE, DELETE and INSERT run at the end, after the last delivery.
+A replay begins at the first delivery or tick of its inputs, and asks one-off queries at its end. REVISE, DELETE and INSERT run at the end, after the last delivery.
 exit codes: 0 done, 2 wrong schema or query, 3 wrong input or a failed query, 4 not executable in this version
 
 example:
@@ -60,7 +61,20 @@ example:
         help="the recorded data of an extent; once for each stream, once for each version of a stored extent",
     )
     parser.add_argument(
-        "--until", type=_tick, metavar="TICK", help="the last clock tick; default: the last delivery, tick or version"
+        "--from",
+        dest="begin",
+        type=_time,
+        metavar="TIME",
+        help="the first clock tick, or an RFC 3339 time; earlier deliveries are left out; default: the first delivery or tick",
+    )
+    parser.add_argument(
+        "--until",
+        type=_time,
+        metavar="TIME",
+        help="the last clock tick, or an RFC 3339 time; default: the last delivery, tick or version",
+    )
+    parser.add_argument(
+        "--ask", type=_time, metavar="TIME", help="when one-off queries are asked; default: at the last clock tick"
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
@@ -75,10 +89,25 @@ def _input(text: str) -> InputArgument:
     return match["extent"], None if match["tick"] is None else int(match["tick"]), match["file"]
 
 
-def _tick(text: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"`{text}` is no tick: a whole number from 0")
-    return int(text)
+def _time(text: str) -> int | datetime:
+    if re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is neither a tick, a whole number from 0, nor a time such as 2026-11-18T08:00:00Z"
+        )
+    return time
+
+
+def _tick_of(time: int | datetime | None, tick_ms: int) -> int | None:
+    """The tick at or before a time; 0 before 1970."""
+    if time is None or isinstance(time, int):
+        return time
+    return max(0, (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=tick_ms))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,7 +141,10 @@ def _replay(args: argparse.Namespace) -> int:
     recording = read_recording(catalog, _inputs(args.input, catalog), statements, Path(args.schema).parent)
     if recording.catalog is not catalog:
         statements = read_statements([text], recording.catalog, name)
-    replay = Replay(recording, statements, args.until)
+    begin, until, ask = (_tick_of(time, catalog.tick_ms) for time in (args.begin, args.until, args.ask))
+    begin = recording.begin() if begin is None else begin
+    until = recording.end() if until is None else until
+    replay = Replay(recording, statements, until, begin=begin, ask=until if ask is None else ask)
     return _print(replay, args.output, {given.number: given for given in statements})
 
 
@@ -147,7 +179,7 @@ def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedSta
     formats: dict[str, type[TableOutput] | type[JsonOutput] | type[CsvOutput]]
     formats = {"table": TableOutput, "json": JsonOutput, "csv": CsvOutput}
     answers = formats[output](replay.queries)
-    code, progress = 0, _ReplayProgress(replay.until)
+    code, progress = 0, _ReplayProgress(replay.begin, replay.until)
     sys.stdout.write(answers.begin())
     for updates in replay.updates():
         progress.pause()
@@ -172,8 +204,8 @@ def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedSta
 class _ReplayProgress:
     """One line on standard error with the progress of a long replay; none without a terminal."""
 
-    def __init__(self, until: int) -> None:
-        self._until = until
+    def __init__(self, begin: int, until: int) -> None:
+        self._begin, self._until = begin, until
         self._visible = sys.stderr.isatty() and not sys.stdout.isatty()
         self._next = time.monotonic() + 1
         self._shown = False
@@ -182,7 +214,7 @@ class _ReplayProgress:
         if self._visible and time.monotonic() >= self._next:
             self._next = time.monotonic() + 0.2
             self._shown = True
-            share = 100 * clock // max(1, self._until)
+            share = 100 * (clock - self._begin) // max(1, self._until - self._begin)
             print(f"\rtick {clock} of {self._until} ({share} %)", end="", file=sys.stderr, flush=True)
 
     def pause(self) -> None:

@@ -4,6 +4,7 @@ The engine takes many clock ticks at once. They end one by one only with `every_
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,27 +40,33 @@ class Replay:
         until: int | None = None,
         every_tick: bool = False,
         at_once: int = AT_ONCE,
+        begin: int = 0,
+        ask: int | None = None,
     ) -> None:
         """`every_tick` ends the clock ticks one by one, which shows when the engine emits each update and changes nothing else.
 
         Otherwise the engine takes about `at_once` tuples at a time. `until` is the last clock tick; default: the last
-        recorded or submitted one. Raises NotExecutableError and DiagnosticError.
+        recorded or submitted one. `begin` is the first clock tick: earlier deliveries are left out. Raises NotExecutableError
+        and DiagnosticError. One-off queries without a clock tick are submitted at `ask`; default: at the begin.
         """
         self.every_tick, self._at_once = every_tick, at_once
         self.recording = recording
+        statements = [_asked_at(given, ask) for given in statements]
         clocks = [given.clock for given in statements if given.clock]
         self.until = max([recording.end(), *clocks]) if until is None else until
         self.queries = [schema_of(given.number, given.bound) for given in statements if isinstance(given.bound, Plan)]
-        self.engine = Engine(recording.catalog)
+        self.begin = min(begin, self.until)
+        self.engine = Engine(recording.catalog, self.begin)
         for name, versions in recording.versions.items():
             for tick, columns in versions:
                 self.engine.load(name, tick, columns)
-        self.clock = -1  # the last clock tick that has ended
+        self.clock = self.begin - 1  # the last clock tick that has ended
         self._later: dict[int, list[SubmittedStatement]] = {}  # by the clock tick of their submission
-        self._add([given for given in statements if given.is_query and not given.clock])
+        at_begin = [given for given in statements if given.is_query and (given.clock or 0) <= self.begin]
+        self._add(at_begin)
         for given in statements:
-            if given.clock or not given.is_query:
-                clock = self.until if given.clock is None else given.clock
+            if given not in at_begin:
+                clock = self.until if given.clock is None else max(given.clock, self.begin)
                 self._later.setdefault(clock, []).append(given)
                 if given.is_query:
                     self.engine.announce(given.number, given.plan)
@@ -82,8 +89,10 @@ class Replay:
 
     def updates(self) -> Iterator[list[Update]]:
         """Lists of updates, each of some clock ticks, until the end of the replay. Raises InputError for wrong data."""
-        deliveries = [_Deliveries(name, stream, self.until) for name, stream in self.recording.streams.items()]
-        for clock in range(self.until + 1) if self.every_tick else self._ends(deliveries):
+        deliveries = [
+            _Deliveries(name, stream, self.begin, self.until) for name, stream in self.recording.streams.items()
+        ]
+        for clock in range(self.begin, self.until + 1) if self.every_tick else self._ends(deliveries):
             for each in deliveries:
                 each.deliver(self.engine, clock)
             for given in self._later.get(clock, ()):
@@ -101,8 +110,8 @@ class Replay:
         """The clock ticks to end: those of statements, and enough others to limit the tuples that the engine takes at once."""
         # A query begins with the clock tick after the last one that ended, so the tick before its submission ends too.
         before = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
-        asked = sorted({clock for clock in (*self._later, *before, self.until) if 0 <= clock <= self.until})
-        ended = -1
+        asked = sorted({clock for clock in (*self._later, *before, self.until) if self.begin <= clock <= self.until})
+        ended = self.begin - 1
         for last in asked:
             while ended < last:
                 ended = min(last, self._find_end(deliveries))
@@ -129,11 +138,18 @@ class Replay:
         return self.engine.ledger()
 
 
+def _asked_at(given: SubmittedStatement, ask: int | None) -> SubmittedStatement:
+    """The statement, with the clock tick of one-off queries if it is one without a clock tick."""
+    if given.clock is not None or not given.is_query or not given.plan.is_one_off:
+        return given
+    return given if isinstance(given.bound.statement, syntax.Explain) else replace(given, clock=ask)
+
+
 class _Deliveries:
     """The tuples of one extent in order of delivery, read as far as they are needed."""
 
-    def __init__(self, name: str, stream: RecordedStream, until: int) -> None:
-        self._name, self._until = name, until
+    def __init__(self, name: str, stream: RecordedStream, begin: int, until: int) -> None:
+        self._name, self._begin, self._until = name, begin, until
         self._blocks: Iterator[Batch] | None = stream.deliveries()
         self._parts: list[Batch] = []  # what was read and is not delivered
         self._next = 0  # where in the first of them
@@ -158,8 +174,10 @@ class _Deliveries:
         batch = None if self._blocks is None else next(self._blocks, None)
         if batch is None or (len(batch) and batch.arrival[0] > self._until):
             self._blocks = None
-        elif len(batch):
-            self._parts.append(batch)
+            return
+        early = int(np.searchsorted(batch.arrival, self._begin))
+        if early < len(batch):
+            self._parts.append(batch.take(slice(early, None)) if early else batch)
 
     def deliver(self, engine: Engine, clock: int) -> None:
         """Deliver the next tuples, up to and including those of a clock tick."""

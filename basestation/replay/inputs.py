@@ -34,6 +34,11 @@ class Recording:
         """All tuples of each stream, in recorded order. Raises InputError."""
         return {name: stream.whole() for name, stream in self.streams.items()}
 
+    def begin(self) -> int:
+        """The first tick of a delivery or tuple; without any the first of a version."""
+        first = [stream.first for stream in self.streams.values() if stream.first is not None]
+        return min(first or [tick for versions in self.versions.values() for tick, _ in versions], default=0)
+
     def end(self) -> int:
         """The last tick of a delivery, tuple or version. A tuple stamped too far ahead does not count (semantics 1.5)."""
         last = [tick for versions in self.versions.values() for tick, _ in versions]

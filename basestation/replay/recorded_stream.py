@@ -20,14 +20,15 @@ HELD_BYTES = 1 << 26
 class RecordedStream:
     """The recorded deliveries of an extent.
 
-    `read` yields them in recorded order; `ordered` says that this is the order of delivery. `last` is the last tick of a
-    delivery or tuple, None without any; a tuple stamped too far ahead does not count (semantics 1.5). `sites` are those that
-    occur.
+    `read` yields them in recorded order; `ordered` says that this is the order of delivery. `first` and `last` are the first
+    and last tick of a delivery or tuple, None without any; a tuple stamped too far ahead is not the last one (semantics 1.5).
+    `sites` are those that occur.
     """
 
     extent: Extent
     read: Callable[[], Iterator[Batch]]
     ordered: bool = True
+    first: int | None = None
     last: int | None = None
     sites: tuple[int, ...] = ()
 
@@ -47,7 +48,8 @@ class RecordedStream:
 def read_stream(source: BlockSource, extent: Extent, tick_ms: int, held_bytes: int = HELD_BYTES) -> RecordedStream:
     """Return the stream of an input, after one pass over its keys. Raises InputError."""
     held: list[Batch] | None = [] if source.size <= held_bytes else None
-    ordered, arrived, last, count = True, -1, -1, 0
+    ordered, arrived, count = True, -1, 0
+    first, last = 2**63, -1
     sites: set[int] = set()
     for batch in batches_of(source, extent, tick_ms, keys_only=held is None):
         if held is not None:
@@ -62,11 +64,14 @@ def read_stream(source: BlockSource, extent: Extent, tick_ms: int, held_bytes: i
         ordered = ordered and arrived <= arrival[0] and not (arrival[1:] < arrival[:-1]).any()
         arrived = int(arrival[-1])
         stamped = batch.tick if extent.ahead is None else batch.tick[batch.tick - arrival <= extent.ahead]
+        first = min(first, int(arrival.min()), int(batch.tick.min()))
         last = max(last, int(arrival.max()), int(stamped.max()) if len(stamped) else -1)
         sites |= _find_sites(batch.site)
         count += len(batch)
     read = (lambda: batches_of(source, extent, tick_ms)) if held is None else (lambda: iter(held))
-    return RecordedStream(extent, read, ordered, last if count else None, tuple(sorted(sites)))
+    if not count:
+        return RecordedStream(extent, read)
+    return RecordedStream(extent, read, ordered, max(0, first), last, tuple(sorted(sites)))
 
 
 def _find_sites(site: IntArray) -> set[int]:

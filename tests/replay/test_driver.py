@@ -26,7 +26,7 @@ CATALOG = read_catalog(
 class Listener:
     """An engine that records its calls and emits nothing."""
 
-    def __init__(self, catalog):
+    def __init__(self, catalog, begun=0):
         self.calls = []
 
     def load(self, name, tick, columns):
@@ -115,7 +115,7 @@ def test_query_begins_at_later_tick():
 def test_tick_that_spans_blocks_is_delivered_at_once():
     statements = read_statements(["SELECT v FROM hits"], CATALOG)
     [whole] = [read_recording(CATALOG, {"hits": HITS[:1] + HITS[2:]}).batches["hits"]]  # arrivals 3, 3, 7
-    stream = RecordedStream(CATALOG.find("hits"), lambda: (whole.take(slice(i, i + 1)) for i in range(3)), True, 7)
+    stream = RecordedStream(CATALOG.find("hits"), lambda: (whole.take(slice(i, i + 1)) for i in range(3)), True, 3, 7)
     replay = Replay(Recording(CATALOG, {"hits": stream}, {}), statements, at_once=1)
     list(replay.updates())
     assert replay.engine.calls[1:] == [
