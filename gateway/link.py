@@ -187,6 +187,12 @@ class Link:
     _received: dict[int, SequenceSet] = field(default_factory=dict)
     _settled: dict[int, SequenceSet] = field(default_factory=dict)  # received, or written off as lost
 
+    def restart(self, boot: int) -> None:
+        """Number frames anew, and forget those of before: the peer may have had other frames under their numbers."""
+        self.boot, self._next_seq = boot, 0
+        self._outgoing.clear()
+        self._sent = ResendBuffer()
+
     def make_frame(self, message: Message) -> Frame:
         """Number a message without queueing it, for a caller that sends it at once."""
         frame = Frame(message.kind, self.mote, self.boot, self._next_seq, message.payload, self.down, message.want_ack)
@@ -320,3 +326,9 @@ class Links:
         if mote not in self.by_mote:
             self.by_mote[mote] = Link(mote, self.boot, down=True, policy=self.policy)
         return self.by_mote[mote]
+
+    def restart(self, boot: int) -> None:
+        """Number frames to all motes anew, as after a start that remembers nothing of the numbers before."""
+        self.boot = boot
+        for link in self.by_mote.values():
+            link.restart(boot)

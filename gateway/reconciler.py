@@ -99,6 +99,11 @@ class MoteReconciler:
         for kind in ORDER:
             self.link.withdraw(kind)
 
+    def forget_report(self) -> None:
+        """Ask the mote for its state again: what it reported may be of another time."""
+        self.reported, self.state = ReportedState(), MoteState.UNKNOWN
+        self._note_change()
+
     def receive(self, frame: Frame, now: int) -> Hello | EventPayload | None:
         """Process a new frame of the mote; return the decoded payload of a HELLO or EVENT.
 

@@ -40,10 +40,10 @@ class StationClient:
 
     def updates(self, number: int, after: int, wait: float) -> Iterator[list[dict[str, Any]]]:
         """Pages of a query's updates; an empty page where `wait` seconds brought none. They end with the query."""
-        seconds, has_ended = 0.0, False
+        seconds, has_ended, epoch = 0.0, False, None
         while True:
-            page = self.get(f"/v1/queries/{number}/results", after=after, wait=seconds)
-            after = page["next"]
+            page = self.get(f"/v1/queries/{number}/results", after=after, wait=seconds, epoch=epoch)
+            after, epoch = page["next"], page["epoch"]
             yield page["updates"]
             if page["updates"]:
                 continue

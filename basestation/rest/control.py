@@ -15,6 +15,8 @@ class ResultPage:
     schema: JsonObject
     lines: tuple[str, ...]
     next: int
+    epoch: str = ""
+    """Of the numbers: another one after the station was restored from a backup."""
 
 
 class StationControl(Protocol):
@@ -42,7 +44,7 @@ class StationControl(Protocol):
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
 
     def motes(self) -> list[JsonObject]:
-        """What is known of each mote from its data: health, times, links, versions, reading counts."""
+        """Each mote as its data shows it: health, times, links, versions, reading counts."""
 
     def latest(self, extent: str) -> list[JsonObject]:
         """The newest value of each attribute at each site of an extent. KeyError: there is no such extent."""

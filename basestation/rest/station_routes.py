@@ -17,7 +17,7 @@ def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> AP
     """The routes that are about no single query."""
     router = APIRouter()
 
-    @router.get("/v1/motes", summary="What is known of each mote from its data: health, times, links, reading counts")
+    @router.get("/v1/motes", summary="Each mote as its data shows it: health, times, links, reading counts")
     def motes() -> dict[str, Any]:
         return {"motes": control.motes()}
 

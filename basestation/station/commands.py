@@ -2,6 +2,7 @@
 
 submit   {"text": …, "name": …}                 replace  {"number": …, "text": …, "name": …}
 stop, pause, resume, drain   the number of a query
+restart links                the boot that frames to motes carry from now on
 """
 
 import json
@@ -17,8 +18,8 @@ def encode_target(text: str, number: int | None, name: str | None) -> str:
     return json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
 
 
-def apply(command: Command, station: Station) -> QueryRecord:
-    """Carry a command out; returns the query that it made or changed.
+def apply(command: Command, station: Station) -> QueryRecord | None:
+    """Carry a command out; returns the query that it made or changed, if it is about one.
 
     KeyError: there is no such query. QueryStateError: its state does not allow that. DiagnosticError: the text cannot run.
     """
@@ -37,5 +38,8 @@ def apply(command: Command, station: Station) -> QueryRecord:
             return station.resume(int(command.argument), command.now_ms)
         case "drain":
             return station.drain(int(command.argument), command.now_ms)
+        case "restart links":
+            station.restart_links(int(command.argument))
+            return None
         case unknown:
             raise ValueError(f"expected a command of a station, found {unknown!r}")

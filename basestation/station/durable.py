@@ -16,7 +16,7 @@ from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply, encode_target
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, QueryRow, ResultChunk, Steps
-from basestation.station.journal_file import JournalError
+from basestation.station.journal_file import BOOT, JournalError
 from basestation.station.query_rows import row_of
 from basestation.station.retention import Budget
 from basestation.station.service import Station
@@ -26,6 +26,8 @@ from gateway.log import get_log
 from gateway.transports import Transport
 
 log = get_log(__name__)
+FIRST_BOOT_MS, BOOT_MS, LARGEST_BOOT = 1_735_689_600_000, 14_400_000, 60_000
+"""A boot for each four hours since 2025: that is enough until 2052, and a link takes the next one after 65,536 frames."""
 
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
@@ -102,6 +104,8 @@ class DurableStation:
         self._is_replaying = False
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
+        if self.journal.fact("links of epoch") != self.journal.epoch:
+            self._restart_links(now_ms)
         if not after and not self.replayed:
             self.snapshot(now_ms)  # with the tables as they were loaded, so that a restart does not read files again
 
@@ -233,7 +237,9 @@ class DurableStation:
         self._pending.entries.append(command)
         number = None
         try:
-            number = apply(command, self.station).number
+            if (changed := apply(command, self.station)) is None:
+                raise ValueError(f"`{command.kind}` is no command about a query")
+            number = changed.number
         finally:  # a refused text has ended clock ticks too, so it is an entry like any other
             self._pending.commands.append(CommandRecord(command, None if number is None else key, number))
             self._collect()
@@ -250,6 +256,20 @@ class DurableStation:
         self._step(now_ms)
         self._pending.looks.append((now_ms, chunk))
         self._collect()
+
+    def _restart_links(self, now_ms: int) -> None:
+        """Let frames to motes have greater numbers than those of any station of this network before.
+
+        Motes take the image with the greater number for the newer one. A lost file is not known, so the time is a lower bound.
+        """
+        now = max(now_ms, self.last_ms)
+        boot = max(int(self.journal.fact(BOOT) or 0) + 1, (now - FIRST_BOOT_MS) // BOOT_MS)
+        command = Command("restart links", now, str(min(boot, LARGEST_BOOT)))
+        apply(command, self.station)
+        self._pending.entries.append(command)
+        if self._commit(closing=True):
+            self.journal.state_fact(BOOT, command.argument)
+            self.journal.state_fact("links of epoch", self.journal.epoch)
 
     def _step(self, now_ms: int) -> None:
         self.station.step(now_ms)

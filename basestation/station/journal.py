@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from basestation.station.journal_file import NAME, JournalError, lock, open_database, unlock
+from basestation.station.journal_file import NAME, JournalError, lock, new_epoch, open_database, unlock
 from basestation.station.retention import Budget, measure, trim
 
 _STEP = struct.Struct(">qI")
@@ -104,6 +104,10 @@ class Journal:
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self.last = self._number("SELECT max(number) FROM entries")
         self.storage = measure(self._db)
+        if (epoch := self.fact("epoch")) is None:
+            self.state_fact("epoch", epoch := new_epoch())
+        self.epoch = epoch
+        """Of the numbers of queries and results: another one where they begin anew, as after a restore."""
 
     def close(self) -> None:
         """Give the directory back."""

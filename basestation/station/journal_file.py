@@ -5,6 +5,7 @@ SQLite in WAL mode with synchronous=FULL: a commit that returned survives a powe
 
 import fcntl
 import os
+import secrets
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from gateway.errors import MoteloomError
 APPLICATION = 0x4D4F5445  # "MOTE"
 VERSION = 3
 NAME = "station.db"
+BOOT = "boot"
+"""The fact that has the boot under which frames to motes are numbered."""
 LOCK = "lock"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -82,6 +85,7 @@ def restore(source: Path, folder: Path) -> None:
     try:
         target, staged, before = folder / NAME, folder / (NAME + ".part"), folder / (NAME + ".before-restore")
         _copy(source, staged)
+        _begin_epoch(staged, _read_boot(target))
         for suffix in ("-shm", "-wal", ""):  # commits after the last checkpoint are in the -wal, so it moves along
             (found, kept) = (folder / f"{each.name}{suffix}" for each in (target, before))
             if found.exists():
@@ -92,6 +96,37 @@ def restore(source: Path, folder: Path) -> None:
         sync_path(folder)
     finally:
         unlock(held)
+
+
+def new_epoch() -> str:
+    """A name for a run of numbers that no other has, as far as chance allows."""
+    return secrets.token_hex(4)
+
+
+def _read_boot(path: Path) -> int:
+    """The boot under which a station numbered its last frames; 0 where its file cannot be read."""
+    try:
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            row = database.execute("SELECT value FROM facts WHERE name = ?", (BOOT,)).fetchone()
+        finally:
+            database.close()
+    except sqlite3.Error:  # damaged or missing: that is why it is replaced
+        return 0
+    return 0 if row is None else int(row[0])
+
+
+def _begin_epoch(path: Path, boot: int) -> None:
+    """Mark a restored file: what came after the backup had numbers that will be used again, under boots up to `boot`."""
+    boot = max(boot, _read_boot(path))
+    database = sqlite3.connect(path)
+    try:
+        with database:
+            facts = [("epoch", new_epoch()), (BOOT, str(boot))]
+            database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts)
+    finally:
+        database.close()
+    sync_path(path)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -91,7 +91,7 @@ class LiveControl:
             lines += chunk.lines.splitlines()[max(0, after + 1 - chunk.first) :]
         lines = lines[:limit]
         schema = {"kind": described["kind"], "columns": described["columns"]}
-        return ResultPage(number, schema, tuple(lines), after + len(lines))
+        return ResultPage(number, schema, tuple(lines), after + len(lines), self._journal.epoch)
 
     def motes(self) -> list[JsonObject]:
         return self._runner.call(lambda now_ms: describe_motes(self._station, now_ms))

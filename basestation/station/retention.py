@@ -50,7 +50,7 @@ def trim(database: sqlite3.Connection, budget: Budget, now_ms: int) -> dict[str,
 
 
 def measure(database: sqlite3.Connection) -> Storage:
-    """What the file holds now."""
+    """Measure the file as it is now."""
     results = database.execute("SELECT coalesce(sum(size), 0) FROM results INDEXED BY results_by_age").fetchone()[0]
     log = database.execute("SELECT coalesce(sum(length(body)), 0) FROM entries").fetchone()[0]
     return Storage(results, log, dict(database.execute("SELECT what, count FROM dropped").fetchall()))

@@ -94,7 +94,7 @@ class Runner:
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
                  snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress,
                  budget: Budget | None = None) -> None:  # fmt: skip
-        """What is above the `budget` is dropped after each snapshot."""
+        """After each snapshot it drops the results, events and commands above the `budget`."""
         self._budget = budget or Budget()
         self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms

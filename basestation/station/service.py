@@ -128,6 +128,15 @@ class Station:
         self._answer(now_ms)
         return self._apply(query_changes.drain(number, self.world, self.engine), now_ms)
 
+    def restart_links(self, boot: int) -> None:
+        """Number frames to motes anew, and ask each mote for its state.
+
+        A new or restored station does not know which numbers were used before: motes drop a frame whose number they had.
+        """
+        self.links.restart(boot)
+        for reconciler in self.reconcilers.by_mote.values():
+            reconciler.forget_report()
+
     def retire(self) -> tuple[QueryRecord, ...]:
         """Forget the queries that have ended and whose answers cannot change any more; return them."""
         if len(self.world.queries) == len(self.world.live):

@@ -82,6 +82,7 @@ def test_slow_event_stream_ends_with_the_problem(station):
     station.wait_for(1, 6)
     control = station.control
     pages = iter([control.results("1", 0, 2)])
+    epoch = station.network.journal.epoch
 
     class Slow:
         """Its second page is not kept any more."""
@@ -94,7 +95,7 @@ def test_slow_event_stream_ends_with_the_problem(station):
     station.api = make_api(Slow(), None)
     text = station.get("/v1/queries/1/results", headers={"accept": "text/event-stream"}).text
     *events, last, end = text.split("\n\n")
-    assert [event.splitlines()[0] for event in events] == ["id: 1", "id: 2"] and end == ""
+    assert [event.splitlines()[0] for event in events] == [f"id: {epoch}-{n}" for n in (1, 2)] and end == ""
     kind, data = last.splitlines()
     assert kind == "event: problem"
     problem = json.loads(data.removeprefix("data: "))
@@ -137,10 +138,12 @@ def test_event_stream_resumes_behind_the_last_event_id(station):
 
         return asyncio.run(read())
 
+    epoch = station.network.journal.epoch
     first = events(3)
-    assert [event["id"] for event in first] == ["1", "2", "3"]
+    assert [event["id"] for event in first] == [f"{epoch}-{n}" for n in (1, 2, 3)]
     assert json.loads(first[2]["data"])["number"] == 3
-    assert [event["id"] for event in events(2, **{"last-event-id": "3"})] == ["4", "5"]
+    for last in ("3", f"{epoch}-3"):
+        assert [event["id"] for event in events(2, **{"last-event-id": last})] == [f"{epoch}-4", f"{epoch}-5"]
 
 
 def test_same_idempotency_key_gives_the_same_query(station):
@@ -308,3 +311,21 @@ def test_fault_of_the_program_is_a_problem(station, monkeypatch):
     assert "ZeroDivisionError" in problem["title"] and "secret" not in response.text
     assert "reference=" in problem["detail"]
     assert station.get("/v1/extents").status_code == 200
+
+
+@pytest.mark.promise("resume")
+def test_numbers_of_before_a_restore_are_refused(station):
+    station.submit(QUERIES[0])
+    station.wait_for(1, 2)
+    page = station.get("/v1/queries/1/results").json()
+    same = {"after": 1, "epoch": page["epoch"]}
+    assert station.get("/v1/queries/1/results", params=same).json()["updates"]
+    for path in ("results", "results.jsonl"):
+        gone = station.get(f"/v1/queries/1/{path}", params={"after": 1, "epoch": "01234567"})
+        assert (gone.status_code, gone.json()["detail"]) == (410, f"begin with after=0&epoch={page['epoch']}")
+    headers = HEADERS | {"accept": "text/event-stream"}
+    gone = station.get("/v1/queries/1/results", headers=headers | {"last-event-id": "01234567-1"})
+    assert gone.status_code == 410
+    for wrong in ("-1", "x", "1-2-3", "9" * 16, "0123456-1"):
+        refused = station.get("/v1/queries/1/results", headers=headers | {"last-event-id": wrong})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad-request"), wrong

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from basestation.station import station_snapshot
+from basestation.station import journal_file, station_snapshot
 from basestation.station.journal_file import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.operational_events import BROKEN, KEPT
@@ -403,3 +403,50 @@ def test_link_that_fails_is_reported_and_heals(tmp_path):
         ("link fails", "the line is unplugged"), ("link works again", None)]  # fmt: skip
     last = {line["tick"]: line["coverage"]["field"] for line in map(json.loads, network.answers(1).splitlines())}
     assert list(last.values())[:-1] == [[2, 2]] * (len(last) - 1) and len(last) >= 10
+
+
+def test_motes_obey_a_station_restored_from_a_backup(tmp_path):
+    """
+    backup ── more frames to the motes ── restore: numbers of frames begin in another boot, and motes report anew
+    """
+    network = SmallNetwork(tmp_path / "data")
+    network.submit(QUERIES[0])
+    network.live(30)
+    journal_file.backup(network.folder, tmp_path / "copy.db")
+    epoch = network.journal.epoch
+    for text in QUERIES[1:] + QUERIES[1:]:
+        network.submit(text)
+        network.live(20)
+    network.end()
+    journal_file.restore(tmp_path / "copy.db", network.folder)
+    network.start()
+    boot = network.durable.station.links.boot
+    reconcilers = network.durable.station.reconcilers.by_mote.values()
+    assert network.journal.epoch != epoch and {each.state.name for each in reconcilers} == {"UNKNOWN"}
+    network.live(120)  # motes ran a later schedule, which the station does not know
+    last = json.loads(network.answers(1).splitlines()[-1])
+    assert last["coverage"]["field"] == [2, 2] and last["tick"] * 1_000 > network.now_ms - 30_000
+    number = network.submit(QUERIES[2])
+    network.live(60)
+    network.restart()
+    assert network.durable.station.links.boot == boot  # a restart goes on with the numbers
+    network.live(60)
+    last = json.loads(network.answers(number).splitlines()[-1])
+    assert number == 2 and network.query(number)["state"] == "running" and last["coverage"]["field"][0] > 0
+
+
+def test_boots_of_a_network_grow(tmp_path):
+    """A backup may be restored twice in an hour, and a data directory may get lost."""
+    network = SmallNetwork(tmp_path / "data")
+    boots = [network.durable.station.links.boot]
+    journal_file.backup(network.folder, tmp_path / "copy.db")
+    for _ in range(3):
+        network.end()
+        journal_file.restore(tmp_path / "copy.db", network.folder)
+        network.start()
+        boots.append(network.durable.station.links.boot)
+    network.end()
+    network.folder, network.now_ms = tmp_path / "other", network.now_ms + 86_400_000
+    network.start()
+    boots.append(network.durable.station.links.boot)
+    assert boots == sorted(set(boots)) and boots[0] > 1_000
