@@ -115,8 +115,8 @@ def _live(found):
         "|---" * 8 + "|",
     ]
     state = [
-        "Bytes of the engine's saved state after that day, under a horizon of a day and one of ten minutes. The log of the readings, "
-        "which all queries share, is in the first of them. *Alone* is what the engine drops with the query.",
+        "Bytes of the engine's saved state after that day, under a horizon of a day and one of ten minutes, with the log of the readings, "
+        "which all queries share. *Alone* is what the engine drops with the query.",
         "",
         "| query | sites | day, MB | 10 minutes, MB | times | goal | alone, day, kB | alone, 10 minutes, kB | memory, day, MB |",
         "|---" * 9 + "|",
