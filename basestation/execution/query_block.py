@@ -94,6 +94,8 @@ class QueryBlock(Operator):
         """The punctuation of the last step, each mark once."""
         self.snapshot_modes: set[bool] = set()
         """In which forms outputs read dirty windows as they were: True for WindowRanges."""
+        self.shows_groups = False
+        """Whether no two groups of a window look equal in an output: then it needs only the groups that a step changes."""
         self.halt: QueryHalt | None = None
         """Why the query cannot go on."""
         self._needed = NEVER
@@ -206,7 +208,7 @@ class QueryBlock(Operator):
         """Read the answered windows that will look different, before the stores take the changes in."""
         self._dirty = self._windows.find_dirty()
         modes = self.snapshot_modes if len(self._dirty) and not self._revises_per_tick else ()
-        self._old: OldContents = {as_ranges: self.content(self._dirty, as_ranges) for as_ranges in modes}
+        self._old: OldContents = {as_ranges: self.dirty_content(self._dirty, as_ranges) for as_ranges in modes}
 
     def answer(self, clock: int) -> None:
         """Find the new windows; `outcome` is what has happened."""
@@ -295,6 +297,19 @@ class QueryBlock(Operator):
     def content(self, windows: WindowCombinations, as_ranges: bool) -> WindowContents | WindowRanges:
         """The rows of windows; of a plain join, as ranges of windows where that is wanted."""
         return self._contents.evaluate_ranges(windows) if as_ranges else self._contents.evaluate(windows)
+
+    def dirty_content(self, windows: WindowCombinations, as_ranges: bool) -> WindowContents | WindowRanges:
+        """The same of windows that the step changes, without rows that stay as they are where outputs do not need these."""
+        source = self.inputs[0]
+        if self.shows_groups and isinstance(source, FilteredSliceWindows):
+            return self._contents.evaluate_changed(windows, source)
+        return self.content(windows, as_ranges)
+
+    @property
+    def group_ids(self) -> set[int] | None:
+        """The ids of the columns that tell apart the rows under one filter; None where aggregates have no filters."""
+        source = self.inputs[0]
+        return source.key_ids if isinstance(source, FilteredSliceWindows) else None
 
     def except_all(self, windows: WindowCombinations, others: WindowCombinations) -> WindowContents:
         """The bag difference of each window and its counterpart in `others` (6.1, 6.4)."""

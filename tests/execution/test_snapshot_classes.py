@@ -33,8 +33,8 @@ QUERIES = [
     f"SELECT k, COUNT(*) AS n FROM hits {FAR} WHERE v > 1 GROUP BY k",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 25\n"
-DIGEST = "cc899f93cc6931af"
+NUMBER = b"moteloom engine 26\n"
+DIGEST = "e389ee8d7dbb9b42"
 
 
 @pytest.mark.promise("snapshot")

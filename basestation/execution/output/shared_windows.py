@@ -108,6 +108,10 @@ class OutputShape:
         """Return whether different rows stay different: all of their columns are shown."""
         return self._same == frame.columns.keys()
 
+    def shows(self, ids: set[int]) -> bool:
+        """Return whether columns of windows are shown unchanged."""
+        return ids <= self._same
+
     def project(self, content: WindowContents | WindowRanges) -> WindowContents:
         """Return what is shown of windows."""
         if isinstance(content, WindowRanges):

@@ -90,6 +90,7 @@ class WindowOutput(Operator):
         member = ViewMember(self, shape, number, claims, oldest)
         shape.members[member] = None
         self.block.snapshot_modes.add(shape.stretched)
+        self._find_shown_groups()
         self._refill_store(known)
         return member
 
@@ -115,10 +116,16 @@ class WindowOutput(Operator):
         if not member.shape.members:
             del self._shapes[member.shape.key]
             self.block.snapshot_modes = {shape.stretched for shape in self._shapes.values()}
+            self._find_shown_groups()
         self._predicates.release(member.number)
         for owner, claim in member.claims:
             owner.release(claim)
         self._refill_store(known)
+
+    def _find_shown_groups(self) -> None:
+        """Note whether all shapes show what tells the rows of a query apart."""
+        ids = self.block.group_ids
+        self.block.shows_groups = ids is not None and all(shape.shows(ids) for shape in self._shapes.values())
 
     def _refill_store(self, known: int) -> None:
         """Fill the store anew if the predicates that the stream filters by are not the `known` ones any more."""
@@ -273,7 +280,8 @@ class WindowOutput(Operator):
         dirty = outcome.dirty
         if not len(dirty):
             return
-        now, old = self._contents_of(dirty), outcome.old
+        now = {stretched: self.block.dirty_content(dirty, stretched) for stretched in self.block.snapshot_modes}
+        old = outcome.old
         covered = self.block.coverage(dirty)
         changed = self._find_changed_coverage(dirty.number, covered)
         self._record_coverage(dirty.number, covered)

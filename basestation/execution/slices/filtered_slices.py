@@ -19,7 +19,8 @@ from basestation.algebra.vector import Vector, constant
 from basestation.execution import thresholds
 from basestation.execution.columns.cells import CellMatrix, Cells
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.columns.window_batch import NEVER
+from basestation.execution.columns.window_batch import NEVER, WindowBatch
+from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.interfaces import Claims, View
 from basestation.execution.slices.dense_stacks import DenseStacks
 from basestation.execution.slices.filter_groups import FilterGroups
@@ -47,6 +48,15 @@ class FilteredSliceWindows(SliceWindows):
         if view.filter is None:
             raise TypeError("expected a view with a filter of its own")
         return [*super().show(view), (self.store.lineage, self.store.add_filter(view.filter))]
+
+    @property
+    def key_ids(self) -> set[int]:
+        """The ids of the columns that the queries group by."""
+        return {column.id for column in self._groups} - {FILTER.id}
+
+    def changed_content(self, given: WindowBatch) -> WindowContents:
+        """The rows of windows in groups that the last step of the stream changes."""
+        return self.store.changed_windows(given.left, given.right).frame(self._groups, self._used)
 
     def match(self, filter_: Expression) -> Expression:
         """The predicate of the rows of one filter."""
@@ -171,6 +181,20 @@ class FilteredSlices(SharedSlices):
             return super()._make_windows(left, right)
         stacks = self._stacks.setdefault(last - first, DenseStacks())
         return self._finish(stacks.over(parts, width, self._folder.spread, self._folder.combine), width)
+
+    def changed_windows(self, left: IntArray, right: IntArray) -> WindowAggregates:
+        """The windows over the ticks left[i] to right[i], with no tuples in groups that the change of the stream leaves alone."""
+        self.recall(left, right)
+        self._settle()
+        first, last = self._slices_at(left), self._slices_at(right)
+        self._fold_waiting(int(last.max()))
+        change = self.lineage.change
+        changed = [each.take(each.tick <= right.max()) for each in (change.inserted, change.removed)]
+        groups = np.concatenate([self._folder.groups_of(self._folder.needed(each)) for each in changed])
+        mask = np.zeros(len(self._groups_by_filter), bool)
+        mask[groups] = True
+        parts = self._held.between(int(first.min()), int(last.max()))
+        return self._merger.windows([part.take(mask[part.group]) for part in parts], first, last)
 
     def _finish(self, cells: Cells, width: int) -> WindowAggregates:
         """The one window with these cells, of which the first `width` are groups."""

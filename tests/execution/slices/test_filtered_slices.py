@@ -1,6 +1,7 @@
 """Aggregates of queries that differ in WHERE: folded in one pass, each query gives the updates that it gives alone."""
 
 import random
+from collections import Counter
 from itertools import zip_longest
 
 import pytest
@@ -11,13 +12,15 @@ from basestation.execution.slices.filtered_slices import FilteredSlices
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
-from tests.execution.test_sharing import NEVER, Asked, Case, operators
+from basestation.updates.update import split_singly
+from tests.execution.test_sharing import NEVER, Asked, Case, operators, plainly
 
 WINDOW = "[FROM NOW-5 TO NOW SLIDE 1 SEC]"
 LANDMARK = "[UNBOUNDED SLIDE 2 SEC]"
 HOPPING = "[FROM NOW-6 TO NOW-1 SLIDE 3 SEC]"
 GROUPED = "SELECT site, COUNT(*) AS n, MIN(v) AS m FROM road {} WHERE {} GROUP BY site"
 WHOLE = "SELECT COUNT(*) AS n, AVG(v) AS m FROM road {} WHERE {}"
+UNSHOWN = "SELECT MAX(v) AS m FROM road {} WHERE {} GROUP BY site"
 HAVING = "SELECT v, SUM(w) AS s FROM road {} WHERE {} GROUP BY v HAVING COUNT(*) > 1"
 
 
@@ -42,14 +45,12 @@ def condition(rng):
     ))  # fmt: skip
 
 
-def case_of(seed, count=14):
+def case_of(seed, count=14, texts=(GROUPED, GROUPED, WHOLE, HAVING, UNSHOWN)):
     """Queries over few windows, under conditions of their own, of which some come later or go."""
     rng, recording = recorded(seed)
     queries = []
     for _ in range(count):
-        text = rng.choice((GROUPED, GROUPED, WHOLE, HAVING)).format(
-            rng.choice((WINDOW, WINDOW, HOPPING, LANDMARK)), condition(rng)
-        )
+        text = rng.choice(texts).format(rng.choice((WINDOW, WINDOW, HOPPING, LANDMARK)), condition(rng))
         queries.append(Asked(text, rng.choice((0, 0, 7, 16)), rng.choice((NEVER, NEVER, 12, 25))))
     kept = [query for query in queries if query.comes < query.goes]
     corrections = {
@@ -65,6 +66,39 @@ def test_queries_with_own_where_give_updates_of_query_alone(tidy_every, rng):
     seed = rng.randrange(2**32)
     found = case_of(seed).difference(tidy_every)
     assert found is None, f"case {seed}: {found}"
+
+
+def alone_in_one_step(case, at):
+    """The last answer of each window of one query whose readings come all at once."""
+    engine = Engine(case.recording.catalog)
+    engine.add(0, bind_text(case.queries[at].text, case.recording.catalog)[0])
+    batch = case.recording.batches["road"]
+    engine.deliver("road", batch)
+    shown = {}
+    for update in split_singly(engine.on_clock(case.recording.end())):
+        for tick, _, _, _, _, added, removed in plainly(update):
+            rows = shown.setdefault(tick, Counter())
+            rows.update(added)
+            rows.subtract(removed)
+    return {tick: +rows for tick, rows in shown.items()}
+
+
+@pytest.mark.promise("live-is-replay")
+@pytest.mark.parametrize("texts", ((GROUPED, HAVING), (GROUPED, UNSHOWN), (WHOLE,)))
+def test_late_readings_revise_windows_of_all_filters(texts, rng):
+    seed = rng.randrange(2**32)
+    case = case_of(seed, 10, texts)
+    case.corrections.clear()
+    case.queries[:] = [Asked(query.text) for query in case.queries]
+    said, _ = case.run(range(len(case.queries)), 3)
+    for at in range(len(case.queries)):
+        shown = {}
+        for _, tick, _, _, _, _, added, removed in said[at]:
+            rows = shown.setdefault(tick, Counter())
+            rows.update(added)
+            rows.subtract(removed)
+        expected = alone_in_one_step(case, at)
+        assert {tick: +rows for tick, rows in shown.items()} == expected, f"case {seed}, {case.queries[at]}"
 
 
 @pytest.mark.promise("queries-apart")
