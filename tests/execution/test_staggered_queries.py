@@ -216,9 +216,9 @@ def generated(seed):
 
 
 @pytest.mark.promise("queries-apart")
-@pytest.mark.parametrize("shard", range(count_of(4, 40)))
+@pytest.mark.parametrize("shard", range(count_of(4, 20)))
 def test_query_that_begins_apart_gives_updates_of_query_alone(shard, rng):
-    for _ in range(count_of(2, 10)):
+    for _ in range(count_of(2, 4)):
         seed = rng.randrange(2**32)
         what = generated(seed).difference(tidy_every=rng.choice((1, 5, NEVER)))
         assert what is None, f"case {seed}: {what}"

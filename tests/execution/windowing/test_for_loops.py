@@ -414,6 +414,14 @@ def test_pruned_slices_of_loop_keep_what_later_windows_read(which):
     assert Case(read_recording(schema, {"r": rows}), [Asked(text)]).difference(tidy_every=1) is None
 
 
+def test_final_window_of_landmark_loop_stays_apart_from_next():
+    """ISTREAM compares window t=10 with t=0, which is final, when readings of ticks 1 to 9 are final, too."""
+    schema = read_schema("r: sensed (v:integer) every 1 sec at sites 1 late drop")
+    rows = [{"_tick": tick, "_site": 1, "v": 7 if tick == 5 else 1} for tick in range(30)]
+    text = loop("t = 0; t < 25; t += 10", "WindowIs(r, 0, t);", "ISTREAM(SELECT MAX(v) FROM r)")
+    assert Case(read_recording(schema, {"r": rows}), [Asked(text)]).difference(tidy_every=1) is None
+
+
 def is_sliced(text):
     plan = bind_text(text, read_schema(SCHEMA))[0]
     return any(isinstance(node, SliceAggregation) for node in walk(rewrite(plan)[0].root))
