@@ -121,6 +121,20 @@ def empty_batch(schema: Schema) -> Batch:
     return Batch(none, none, none, none, {a.name: np.empty(0, dtype_of(a)) for a in schema})
 
 
+def add_missing_columns(schema: Schema, batch: Batch) -> Batch:
+    """The batch with all columns of the schema in order; a column that was not sampled is null."""
+    columns, valid = {}, {}
+    for a in schema:
+        if a.name in batch.columns:
+            columns[a.name] = batch.columns[a.name]
+            if a.name in batch.valid:
+                valid[a.name] = batch.valid[a.name]
+        else:
+            columns[a.name] = np.zeros(len(batch), dtype_of(a))
+            valid[a.name] = np.zeros(len(batch), bool)
+    return Batch(batch.tick, batch.site, batch.arrival, batch.weight, columns, valid)
+
+
 def concatenate(batches: Sequence[Batch]) -> Batch:
     """Return the tuples of all batches in order: at least one batch, all with the same columns."""
     first = batches[0]

@@ -67,7 +67,10 @@ NEAREST = {
     "basestation/controller/lifetime.py": ("tests/simulation/test_lifetime.py",),
     "basestation/controller/world.py": ("tests/station/test_query_life.py",),
     "basestation/downlink.py": ("tests/station/test_query_life.py",),
+    "basestation/archive": ("tests/station/test_archiving.py",),
     "basestation/station": ("tests/station", "tests/rest"),
+    "gateway/transports": ("tests/gateway/test_mqtt.py",),
+    "gateway/daemon.py": ("tests/gateway/test_daemon.py",),
     "basestation/explain": ("tests/planner/test_routing_map.py", "tests/planner/test_marginal_cost.py"),
     "innet/program": (
         "tests/planner/test_marginal_cost.py",

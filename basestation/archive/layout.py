@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from acquisition.arrays import AnyArray, BoolArray
-from acquisition.batch import Batch, dtype_of, mask_of
+from acquisition.batch import Batch, add_missing_columns, dtype_of, mask_of
 from acquisition.extent import Extent
-from acquisition.schema import Attribute, Schema, Type
+from acquisition.schema import Attribute, Type
 from acquisition.ticks import date_of
 
 SUFFIX = ".zstd.parquet"
@@ -51,20 +51,6 @@ def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
     """The schema of an extent's files, with units and the length of a tick in the metadata."""
     fields = [pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema]
     return pa.schema([*SYSTEM, *fields], metadata={"moteloom.extent": extent.name, "moteloom.tick_ms": str(tick_ms)})
-
-
-def add_missing_columns(schema: Schema, batch: Batch) -> Batch:
-    """The batch with all columns of the schema in order; a column that was not sampled is null."""
-    columns, valid = {}, {}
-    for a in schema:
-        if a.name in batch.columns:
-            columns[a.name] = batch.columns[a.name]
-            if a.name in batch.valid:
-                valid[a.name] = batch.valid[a.name]
-        else:
-            columns[a.name] = np.zeros(len(batch), dtype_of(a))
-            valid[a.name] = np.zeros(len(batch), bool)
-    return Batch(batch.tick, batch.site, batch.arrival, batch.weight, columns, valid)
 
 
 def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:

@@ -1,22 +1,45 @@
-"""An archive in memory, for tests and simulations; its data ends with the process."""
+"""An archive in memory: that of tests and simulations, and of a running station the readings that no file holds yet."""
+
+from collections.abc import Mapping
 
 import numpy as np
 
-from acquisition.batch import Batch, concatenate, empty_batch
+from acquisition.batch import Batch, add_missing_columns, concatenate, empty_batch
 from acquisition.extent import Extent
-from basestation.archive.layout import add_missing_columns
+
+MOST_BATCHES = 32
+"""Batches of an extent that are kept apart; a step delivers few readings, and a batch costs some 2 kB."""
 
 
 class MemoryArchive:
-    """Readings by extent, in lists of batches."""
+    """Readings by extent, in lists of batches. `rows` counts them."""
 
     def __init__(self) -> None:
         self._batches: dict[str, list[Batch]] = {}
+        self.rows = 0
 
     def append(self, extent: Extent, batch: Batch) -> None:
-        self._batches.setdefault(extent.name, []).append(add_missing_columns(extent.schema, batch))
+        self._add(extent.name, add_missing_columns(extent.schema, batch))
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         found = concatenate([empty_batch(extent.schema), *self._batches.get(extent.name, [])])
         found = found.take((found.tick >= first) & (found.tick <= last))
         return found.take(np.lexsort((found.site, found.tick)))
+
+    def take_all(self) -> dict[str, Batch]:
+        """Remove and return all readings, by extent."""
+        found = {name: concatenate(batches) for name, batches in self._batches.items()}
+        self._batches, self.rows = {}, 0
+        return found
+
+    def give_back(self, batches: Mapping[str, Batch]) -> None:
+        """Add what `take_all` returned."""
+        for name, batch in batches.items():
+            self._add(name, batch)
+
+    def _add(self, name: str, batch: Batch) -> None:
+        kept = self._batches.setdefault(name, [])
+        kept.append(batch)
+        self.rows += len(batch)
+        if len(kept) > MOST_BATCHES:
+            kept[:] = [concatenate(kept)]

@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from basestation.cli.simulation import parse_span
 from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE
 
 if TYPE_CHECKING:
+    from basestation.archive.parquet import ParquetArchive
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
     from basestation.station.service_manager import ServiceManager
@@ -44,6 +46,10 @@ example:
         "--link", metavar="LINK",
         help="gateways behind a broker: mqtt://host:1883/prefix; or a radio on a serial line: /dev/ttyUSB0; "
         "default: [link] of the deployment",
+    )  # fmt: skip
+    parser.add_argument(
+        "--archive", type=parse_span, default=3_600_000, metavar="SPAN",
+        help="move readings into Parquet files under --data so often, such as 10min; default: 1h",
     )  # fmt: skip
     parser.add_argument(
         "--publish", metavar="URL", nargs="?", const="",
@@ -150,7 +156,8 @@ def _run(options: argparse.Namespace) -> int:
         deployment, scenario = _deployment(options)
         make = make_factory(deployment, options.agenda)
         wall_ms = time.time_ns() // 1_000_000
-        durable = DurableStation(journal, make, wall_ms, make.outside)
+        archive = _archive(options, make.catalog.tick_ms, journal.last)
+        durable = DurableStation(journal, make, wall_ms)
         make.check(durable.station)
         now_ms = max(wall_ms, durable.last_ms)
         if now_ms > wall_ms + CLOCK_BACK_MS and options.speed == 1:
@@ -161,7 +168,9 @@ def _run(options: argparse.Namespace) -> int:
         manager = ServiceManager(os.environ)
         age_ms = None if options.keep_days is None else options.keep_days * DAY_MS
         budget = Budget(options.keep_results, options.keep_mb * 1_000_000, age_ms)
-        runner = Runner(durable, clock, motes, on_progress=manager.progress, budget=budget)
+        runner = Runner(
+            durable, clock, motes, on_progress=manager.progress, budget=budget, archive=archive, roll_ms=options.archive
+        )
         token = None if options.no_token else _token(options.data)
         publisher = make_publisher(options, journal)
         with publisher, RestServer(LiveControl(runner), token, options.host, options.port) as server:
@@ -218,6 +227,15 @@ def _reload(options: argparse.Namespace, durable: "DurableStation", manager: "Se
             durable.note(now_ms, "a change of the deployment is not taken", why=change)
         durable.note(now_ms, "the deployment was read again", changes=len(changes))
     manager.ready()
+
+
+def _archive(options: argparse.Namespace, tick_ms: int, last: int) -> "ParquetArchive":
+    """The archive in the data directory, with the files of every roll that was committed."""
+    from basestation.archive.parquet import ParquetArchive
+
+    archive = ParquetArchive(options.data, tick_ms)
+    archive.recover(last)
+    return archive
 
 
 def _link(

@@ -1,31 +1,20 @@
 """Assembly: a new station for a deployment, with its catalog, its stored tables and its archive."""
 
 import ipaddress
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from acquisition.batch import Batch, empty_batch
-from acquisition.extent import Catalog, Extent
+from acquisition.extent import Catalog
 from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.python_values import read_file
 from basestation.algebra.vector import Vector
+from basestation.archive.memory import MemoryArchive
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.station.journal_file import JournalError
 from basestation.station.service import Station
 from gateway.errors import TransportError
 from gateway.transports import Transport
 from innet.deployment import Deployment
-
-
-class NoArchive:
-    """Keeps no readings: results stay in the journal, readings as long as answers may be revised."""
-
-    def append(self, extent: Extent, batch: Batch) -> None:
-        """Discard the readings."""
-
-    def read(self, extent: Extent, first: int, last: int) -> Batch:
-        return empty_batch(extent.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +24,12 @@ class StationFactory:
     deployment: Deployment
     catalog: Catalog
     is_duty_cycled: bool
-    archive: NoArchive = field(default_factory=NoArchive)
-
-    @property
-    def outside(self) -> Mapping[str, object]:
-        """By name, the objects that a station refers to and no snapshot holds."""
-        return {"archive": self.archive}
 
     def __call__(self, transport: Transport, now_ms: int) -> Station:
         station = Station(
             self.catalog,
             transport,
-            self.archive,
+            MemoryArchive(),
             boot=1,
             now_ms=now_ms,
             deployment=self.deployment,

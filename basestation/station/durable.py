@@ -7,10 +7,12 @@ not acknowledged. A start restores the newest readable snapshot and takes the en
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from basestation.archive.memory import MemoryArchive
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
@@ -25,12 +27,19 @@ from gateway.errors import TransportError
 from gateway.log import get_log
 from gateway.transports import Transport
 
+if TYPE_CHECKING:
+    from basestation.archive.parquet import ParquetArchive
+
 log = get_log(__name__)
 FIRST_BOOT_MS, BOOT_MS, LARGEST_BOOT = 1_735_689_600_000, 14_400_000, 60_000
 """A boot for each four hours since 2025: that is enough until 2052, and a link takes the next one after 65,536 frames."""
 
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
+
+
+ROLL = "roll"
+"""The kind of entry at which readings left the state for the archive."""
 
 
 class KeyReusedError(JournalError):
@@ -83,14 +92,11 @@ class Uncommitted:
 class DurableStation:
     """All methods belong to one thread. Times are ms since tick 0."""
 
-    def __init__(self, journal: Journal, make: MakeStation, now_ms: int, outside: Mapping[str, object]) -> None:
-        """Restore the station of a journal, or begin one. JournalError where neither is possible.
-
-        `outside` names what the station refers to and no snapshot holds, such as its archive.
-        """
+    def __init__(self, journal: Journal, make: MakeStation, now_ms: int) -> None:
+        """Restore the station of a journal, or begin one. JournalError where neither is possible."""
         self.journal, self._wire = journal, DISCONNECTED
         self._held = HeldTransport()
-        self._outside: dict[str, object] = {"transport": self._held, **outside}
+        self._outside: dict[str, object] = {"transport": self._held}
         self._pending = Uncommitted()
         self._background: BackgroundSnapshot | None = None
         self.failure: str | None = None  # why nothing can be committed now
@@ -191,6 +197,33 @@ class DurableStation:
             self.note(now_ms, "snapshot fails", why=str(why))
             return False
         return True
+
+    def roll(self, now_ms: int, archive: "ParquetArchive") -> int:
+        """Move the readings that the state holds into files of an archive; returns how many.
+
+        The roll is an entry of the journal, so a restart takes the readings out of the state at the same point again.
+        Files are staged before the commit and published after it. Where either fails, the state keeps its readings.
+        """
+        held = self.station.archive
+        if not isinstance(held, MemoryArchive) or not held.rows or not self._commit(closing=True):
+            return 0
+        entry, readings = self.journal.last + 1, held.take_all()
+        count = sum(map(len, readings.values()))
+        try:
+            archive.recover(self.journal.last)
+            for name, batch in readings.items():
+                archive.stage(entry, self.station.world.catalog.extents[name], batch)
+            self.journal.commit([Command(ROLL, now_ms, "")])
+        except (OSError, ValueError, sqlite3.Error) as why:
+            held.give_back(readings)
+            archive.discard(entry)  # before any other entry gets this number
+            self.note(now_ms, "archiving fails", why=str(why))
+            return 0
+        try:
+            archive.recover(entry)
+        except OSError as why:  # the next roll or start publishes the files
+            self.note(now_ms, "publishing files of the archive fails", why=str(why))
+        return count
 
     def trim(self, now_ms: int, budget: Budget) -> None:
         """Drop the results, events and commands above a budget."""
@@ -362,6 +395,10 @@ class DurableStation:
                 yield
             return
         self.last_ms = entry.now_ms
+        if entry.kind == ROLL:
+            if isinstance(self.station.archive, MemoryArchive):
+                self.station.archive.take_all()
+            return
         with suppress(Exception):  # it was refused then, or failed in the same way, and its user knows
             apply(entry, self.station)
         yield

@@ -81,7 +81,7 @@ class Station:
         self.events = OperationalEventLog()
         self.ledger = Ledger(catalog, self.links.by_mote)
         self.latest, self.motes = LatestReadings(), MoteWatch()
-        self._transport, self._archive, self._decoder = transport, archive, FrameDecoder(mtu)
+        self._transport, self.archive, self._decoder = transport, archive, FrameDecoder(mtu)
         self._statistics, self._on_migration = StatisticsCollector(), on_migration
         self._tick = tick_of_ms(now_ms, catalog.tick_ms)
         self._stepped = self._reviewed = self._tick  # the ticks of the last step, and of the last use of statistics
@@ -186,7 +186,7 @@ class Station:
         world, tick_ms = self.world, self.world.catalog.tick_ms
         arrived = gateway.uplink.receive(self._transport.receive(), self._decoder, self.links)
         frames = self._drop_unknown_motes(arrived.frames)
-        received = uplink.receive(frames, world, self.engine, self._archive, self._tick)
+        received = uplink.receive(frames, world, self.engine, self.archive, self._tick)
         self.ledger.record_frames(frames, arrived.duplicates, received.readings, self._tick)
         self.ledger.record_all_partials(received.partials, world.folds, self._tick)
         self._statistics.record(received.readings, received.batches)

@@ -1,7 +1,7 @@
 """Station snapshots: the whole state of a station as bytes, and the station from them.
 
 Written like those of the engine (`basestation.execution.snapshot`): only classes of our packages are read back. The
-transport, the archive and the listeners belong to the process: a snapshot leaves them out, a restore attaches them.
+transport and the listeners belong to the process: a snapshot leaves them out, a restore attaches them.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any
 from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
 from basestation.station.service import Station, ignore_migration
 
-_HEAD = b"moteloom station 3 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
+_HEAD = b"moteloom station 4 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
 """The first number is one more wherever a class of the station keeps something else."""
 
 

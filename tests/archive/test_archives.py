@@ -1,6 +1,7 @@
 """Readings round-trip through the memory archive and the Parquet archive; files are complete or absent."""
 
 import datetime
+import re
 import subprocess
 import sys
 
@@ -106,16 +107,17 @@ def test_files_by_extent_and_day_continue_after_restart(tmp_path):
         EXTENT, batch((MIDNIGHT - 1, 3, 1, 1, 1.0, "a"), (MIDNIGHT, 3, 1, 1, 1.0, "a"))
     )
     ParquetArchive(tmp_path, 1000).append(EXTENT, batch((MIDNIGHT, 4, 1, 1, 1.0, "a")))
-    assert [str(file.relative_to(tmp_path)) for file in ParquetArchive(tmp_path, 1000).files(EXTENT)] == [
-        "archive/extent=field/date=2025-11-18/part-000001.zstd.parquet",
-        "archive/extent=field/date=2025-11-19/part-000001.zstd.parquet",
-        "archive/extent=field/date=2025-11-19/part-000002.zstd.parquet",
+    files = [str(file.relative_to(tmp_path)) for file in ParquetArchive(tmp_path, 1000).files(EXTENT)]
+    assert [re.sub(r"-[0-9a-f]{8}\.", ".", file) for file in files] == [
+        "archive/extent=field/date=2025-11-18/part-000000000001.zstd.parquet",
+        "archive/extent=field/date=2025-11-19/part-000000000001.zstd.parquet",
+        "archive/extent=field/date=2025-11-19/part-000000000001.zstd.parquet",
     ]
 
 
 @pytest.mark.promise("end-to-end")
 def test_unfinished_file_is_not_in_archive(tmp_path, monkeypatch):
-    """Power fails before the rename: the staged file is not read, and does not block the next append."""
+    """The rename fails: the staged file is not read, and does not block the next append."""
     archive = ParquetArchive(tmp_path, 1000)
 
     def cut(*_):
@@ -125,7 +127,7 @@ def test_unfinished_file_is_not_in_archive(tmp_path, monkeypatch):
         patch.setattr("basestation.archive.parquet.Path.rename", cut)
         with pytest.raises(OSError, match="no power"):
             archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a")))
-    assert list((tmp_path / "staging").iterdir())
+    assert not list((tmp_path / "staging").iterdir())
     assert len(archive.read(EXTENT, 0, 10)) == 0
     archive.append(EXTENT, batch((0, 3, 2, 1, 1.0, "a")))
     assert archive.read(EXTENT, 0, 10).columns["temp"].tolist() == [2]

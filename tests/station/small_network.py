@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from basestation.archive.memory import MemoryArchive
 from basestation.planner.catalog import read_schema
-from basestation.station.assembly import NoArchive
 from basestation.station.durable import DurableStation
 from basestation.station.journal import Journal
 from basestation.station.service import Station
@@ -72,7 +72,7 @@ class SmallNetwork:
     def start(self) -> None:
         """Start the station's process."""
         self.journal = CrashingJournal(self.folder)
-        self.durable = DurableStation(self.journal, self._begin, self.now_ms, {"archive": NoArchive()})
+        self.durable = DurableStation(self.journal, self._begin, self.now_ms)
         self.durable.connect(self.wire)
 
     def end(self) -> None:
@@ -115,4 +115,4 @@ class SmallNetwork:
 
     @staticmethod
     def _begin(transport, now_ms):
-        return Station(CATALOG, transport, NoArchive(), boot=1, now_ms=now_ms)
+        return Station(CATALOG, transport, MemoryArchive(), boot=1, now_ms=now_ms)

@@ -106,6 +106,15 @@ def test_results_dropped_before_they_were_published_are_counted(network, broker)
         assert publisher.lost >= first - 1
 
 
+def test_results_are_published_once_the_broker_has_them(network, broker, monkeypatch):
+    monkeypatch.setattr(BrokerConnection, "_on_publish", lambda *_: None)  # its acknowledgements are lost
+    monkeypatch.setattr(result_publisher, "ACKNOWLEDGED_WITHIN_SECONDS", 0.05)
+    with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
+        wait_until(lambda: publisher._failure is not None)
+        assert publisher._failure.endswith("acknowledges nothing for 0.05 s")
+    assert publisher.positions[1].after == 0 and not (network.folder / FILE).exists()
+
+
 def test_damaged_positions_publish_everything_again(network, broker):
     (network.folder / FILE).write_text("{")
     assert ResultPublisher(network.journal, broker.settings(), network.folder).positions == {}

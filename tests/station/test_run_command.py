@@ -148,7 +148,7 @@ def test_wrong_commands_get_one_clear_message(station, tmp_path):
 def test_data_of_another_deployment_are_refused(more, words, tmp_path):
     make = make_factory(MoteScenario(str(SCENARIO)).deployment, is_duty_cycled=False)
     journal = Journal(tmp_path / "data")
-    make.check(DurableStation(journal, make, 1_763_452_795_000, make.outside).station)
+    make.check(DurableStation(journal, make, 1_763_452_795_000).station)
     journal.close()
     done = moteloom("run", *more, "--data", tmp_path / "data", "--port", 0, code=1)
     assert words in done.stderr and "Traceback" not in done.stderr
