@@ -33,8 +33,8 @@ QUERIES = [
     f"SELECT k, COUNT(*) AS n FROM hits {FAR} WHERE v > 1 GROUP BY k",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 26\n"
-DIGEST = "e389ee8d7dbb9b42"
+NUMBER = b"moteloom engine 27\n"
+DIGEST = "6cd977361c16e9e7"
 
 
 @pytest.mark.promise("snapshot")

@@ -12,7 +12,8 @@ import numpy as np
 from acquisition.arrays import BoolArray, IntArray
 from basestation.execution.columns.change import NO_KEYS
 from basestation.execution.columns.coverage_ranges import CoverageRanges
-from basestation.execution.columns.growable_array import GrowableArray
+from basestation.execution.columns.dense_id_map import DenseCounts
+from basestation.execution.columns.growable_array import ProgressionOrArray
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.interfaces import CoverageFlow
 from basestation.execution.streams.coverage import count_coverage
@@ -60,7 +61,26 @@ class EpochMarkTracker:
         self._start_with(NO_KEYS, np.empty((0, 0), np.int64))
 
     def _start_with(self, keys: IntArray, rows: IntArray) -> None:
-        self._keys, self._rows = GrowableArray(keys), GrowableArray(rows)
+        self._ticks, self._n = ProgressionOrArray(keys[:, 0]), ProgressionOrArray(keys[:, 1])
+        self._dropped = 0  # epochs that were dropped
+        self._columns = [_counts_of(column) for column in rows.T]
+
+    def __len__(self) -> int:
+        return len(self._ticks)
+
+    @property
+    def _rows(self) -> IntArray:
+        """The last reports of all epochs that are held."""
+        held = slice(self._dropped, self._dropped + len(self))
+        columns = [column[held] for column in self._columns]
+        return np.stack(columns, axis=1) if columns else np.empty((len(self), 0), np.int64)
+
+    def _append(self, keys: IntArray, rows: IntArray) -> None:
+        end = self._dropped + len(self)
+        for column, values in zip(self._columns, rows.T, strict=True):
+            column[slice(end, end + len(keys))] = values
+        self._ticks.extend(keys[:, 0])
+        self._n.extend(keys[:, 1])
 
     def news(self, keys: IntArray, pairs: Sequence[tuple[BoolArray, list[CoverageRanges]]]) -> Iterator[NewMarks]:
         """Yield marks of epochs that cover the same extents, in the order of `keys`, which has shape (epochs, 2).
@@ -89,8 +109,8 @@ class EpochMarkTracker:
         for name, of in covered.items():
             if of and name not in self._places:
                 self._places[name] = 2 * len(self._places)
-                room = np.full((len(self._keys), 2), _NOT_REPORTED)
-                self._rows = GrowableArray(np.concatenate([self._rows.values, room], axis=1))
+                none = np.full(len(self), _NOT_REPORTED)
+                self._columns += [_counts_of(none, self._dropped), _counts_of(none, self._dropped)]
         rows = np.full((which.stop - which.start, 2 * len(self._places)), _NOT_REPORTED)
         for name, of in covered.items():
             if of:
@@ -100,13 +120,14 @@ class EpochMarkTracker:
 
     def _compare(self, keys: IntArray, rows: IntArray) -> tuple[BoolArray, BoolArray]:
         """Return masks of the epochs that are news, and of those that are new; remember the rows. All keys differ."""
-        if _is_ascending(keys) and (not len(self._keys) or self._keys.values[-1].tolist() < keys[0].tolist()):
-            self._keys.extend(keys)
-            self._rows.extend(rows)
+        last = slice(max(0, len(self) - 1), len(self))
+        if _is_ascending(keys) and (not len(self) or (self._ticks[last][0], self._n[last][0]) < tuple(keys[0])):
+            self._append(keys, rows)
             new = np.ones(len(keys), bool)
             return new, new
-        known = len(self._keys)
-        both, all_rows = np.concatenate([self._keys.values, keys]), np.concatenate([self._rows.values, rows])
+        known = len(self)
+        both = np.concatenate([np.stack([self._ticks.values, self._n.values], axis=1), keys])
+        all_rows = np.concatenate([self._rows, rows])
         order = np.lexsort((both[:, 1], both[:, 0]))  # of equal keys the known one comes first
         again = (both[order[1:]] == both[order[:-1]]).all(axis=1)
         news, new = np.ones(len(keys), bool), np.ones(len(keys), bool)
@@ -118,9 +139,20 @@ class EpochMarkTracker:
 
     def forget(self, before: int) -> None:
         """Drop the reports of epochs before a tick."""
-        count = int(np.searchsorted(self._keys.values[:, 0], before))
-        self._keys.drop(count)
-        self._rows.drop(count)
+        count = int(np.searchsorted(self._ticks.values, before))
+        self._dropped += count
+        self._ticks.drop(count)
+        self._n.drop(count)
+        for column in self._columns:
+            column.drop_before(self._dropped)
+
+
+def _counts_of(values: IntArray, first: int = 0) -> DenseCounts:
+    """Counts by the number of an epoch, from number `first` on."""
+    counts = DenseCounts()
+    counts.drop_before(first)
+    counts[slice(first, first + len(values))] = values
+    return counts
 
 
 def _is_ascending(keys: IntArray) -> bool:

@@ -8,6 +8,7 @@ recorded.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,10 @@ class SharedFilterOutput(Operator):
         self._marks, self._corrected_matches = PendingPunctuation(), CorrectedMatches()
         self._needed = NEVER
         self.updates: list[Update | SharedUpdate] = []  # of the last step
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the updates of the last step, which the engine has returned."""
+        return vars(self) | {"updates": []}
 
     def describe(self) -> OperatorDescription:
         shapes = {int(self.slots.shape[slot]): slot for slot in self.members}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,10 @@ class StreamOutput(Operator):
         known = stream.all()
         ours = known.inserted.arrival > known.watermark if since is None else known.inserted.arrival >= since
         self._arrivals.apply(known.inserted, ours, known.removed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the updates of the last step, which the engine has returned."""
+        return vars(self) | {"_shared": []}
 
     def describe(self) -> OperatorDescription:
         return OperatorDescription("emit tuples", "and epoch marks, in order of entry")
