@@ -46,7 +46,7 @@ def expected(tmp_path):
 
 @pytest.mark.promise("archived")
 def test_restarts_and_rolls_leave_each_reading_once(expected, tmp_path, rng, counts):
-    for run in range(counts(3, 40)):
+    for run in range(counts(3, 30)):
         network = ArchivedNetwork(tmp_path / str(run))
         network.submit(QUERIES[2])
         left = SECONDS
