@@ -18,3 +18,9 @@ class StreamUnion(UnionMixin, StreamNode):
     @property
     def tags(self) -> tuple[Column, Column]:
         return self.tag_columns
+
+
+def count_parts(node: StreamNode) -> int:
+    """Return how many parts of unions the tuples of a stream come from, at most, parts of parts included."""
+    below = max((count_parts(child) for child in node.children if isinstance(child, StreamNode)), default=1)
+    return below * len(node.parts) if isinstance(node, StreamUnion) else below

@@ -24,7 +24,8 @@ Selection = IntArray | BoolArray | slice
 class Cells:
     """Rows of partial states.
 
-    `slice` and `group` number the slice and the group of each row. `arrival` and `place` order the first tuples of the groups.
+    `slice` and `group` number the slice and the group of each row. `arrival` and `place` order the first tuples of the groups; over a
+    union `arrival` includes the part.
     `states` has one state for each aggregate, the row count first.
 
     A positive `width` says that the rows are a matrix in the order of entry: each slice has groups 0 to width - 1. With 0,

@@ -12,6 +12,7 @@ from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.expression import Column
 from basestation.algebra.expressions import Aggregate, columns_of
 from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.algebra.stream_union import count_parts
 from basestation.algebra.vector import all_true, any_true, cached_arange, constant
 from basestation.execution import thresholds
 from basestation.execution.columns.cells import CellMatrix, Cells, form_matrix
@@ -41,6 +42,7 @@ class SliceFolder:
         """`node` is one of the aggregations; `own` are aggregates that are always folded; `groups` numbers the groups."""
         self.is_grouped = node.grouped
         self._node, self.registry = node, AggregateRegistry()
+        self._parts = count_parts(node.child)
         self.groups = GroupIds(node.groups) if groups is None else groups
         self._keys = {column.id for _, key in node.groups for column in columns_of(key)}
         self.own = self.registry.take(own)
@@ -89,13 +91,13 @@ class SliceFolder:
             row[key] = np.arange(len(key))
             return self._single_cells(slices[present], groups[present], tuples.take(row[present]), stream)
         states = self.registry.aggregate_rows(counts, key, tuples, stream)
-        first = _find_first(tuples.arrival, entry_places(tuples), key, count)
+        first = _find_first(*self.entry_of(tuples), key, count)
         return self._with_width(_take_cells(Cells(slices, groups, *first, states), present))
 
     def _single_cells(self, slices: IntArray, groups: IntArray, tuples: Tuples, stream: Stream) -> Cells:
         """Cells of one tuple each, in order."""
         states = self.registry.aggregate_rows(constant(1, len(tuples)), None, tuples, stream)
-        return self._with_width(Cells(slices, groups, tuples.arrival, entry_places(tuples), states))
+        return self._with_width(Cells(slices, groups, *self.entry_of(tuples), states))
 
     def _with_width(self, cells: Cells) -> Cells:
         """Cells in order, with their width if they are a matrix."""
@@ -124,6 +126,11 @@ class SliceFolder:
     def groups_of(self, tuples: Tuples) -> IntArray:
         """The group of each tuple."""
         return self.groups.of(group_keys(self._node, tuples.columns), len(tuples))
+
+    def entry_of(self, tuples: Tuples) -> tuple[IntArray, IntArray]:
+        """(arrival, place) of tuples, by which they enter. Of equal arrivals the left part of a union comes first (10.6)."""
+        arrival = tuples.arrival if self._parts == 1 else tuples.arrival * self._parts + tuples.part
+        return arrival, _entry_places(tuples)
 
     def count_tuples(self, cells: Cells | CellMatrix) -> IntArray:
         """The number of tuples in each cell."""
@@ -240,7 +247,8 @@ class SliceFolder:
         if not self.registry.can_undo:
             lost[at] = True
         elif self.is_grouped:
-            lost[at[(cells.arrival[at] == tuples.arrival) & (cells.place[at] == entry_places(tuples))]] = True
+            arrival, place = self.entry_of(tuples)
+            lost[at[(cells.arrival[at] == arrival) & (cells.place[at] == place)]] = True
         undone = ~lost[at]
         at, tuples = at[undone], tuples.take(undone)
         if len(at):
@@ -258,8 +266,8 @@ class SliceFolder:
 # --- order of entry --------------------------------------------------------------------------------------------------
 
 
-def entry_places(tuples: Tuples) -> IntArray:
-    """The order of entry among tuples of one arrival, as one number.
+def _entry_places(tuples: Tuples) -> IntArray:
+    """The order of entry among tuples of one arrival and part, as one number.
 
     A rank is 0, or a tick + 1 of a late reading beside the position of its site (semantics 1.5), or REVISION_RANK.
     """

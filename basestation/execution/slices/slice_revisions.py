@@ -23,7 +23,7 @@ from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import null_safe_equal
 from basestation.execution.columns.window_batch import expand_ranges
 from basestation.execution.columns.window_contents import WindowContents
-from basestation.execution.slices.slice_folder import SliceFolder, entry_places, is_in_entry_order, rank_by_entry
+from basestation.execution.slices.slice_folder import SliceFolder, is_in_entry_order, rank_by_entry
 from basestation.execution.slices.window_merger import WindowAggregates, WindowMerger
 from basestation.execution.streams.stream import Stream
 
@@ -175,10 +175,8 @@ def revise_windows(
     """
     groups, old = folder.groups_of(versions.tuples), len(first) - new
     width, before, span = len(folder.groups), versions.first - 1, versions.last - versions.first + 2
-    ranks = rank_by_entry(
-        np.concatenate([cells.arrival, versions.tuples.arrival]),
-        np.concatenate([cells.place, entry_places(versions.tuples)]),
-    )
+    arrival, place = folder.entry_of(versions.tuples)
+    ranks = rank_by_entry(np.concatenate([cells.arrival, arrival]), np.concatenate([cells.place, place]))
     own_ranks, ranks = ranks[len(cells) :], ranks[: len(cells)]
 
     # Which versions are in which windows.

@@ -9,16 +9,17 @@ import numpy as np
 from acquisition.arrays import BoolArray, IntArray
 from acquisition.schema import Type
 from basestation.algebra.evaluation import multiples_to_doubles
-from basestation.algebra.stream_union import StreamUnion
-from basestation.algebra.vector import Vector, null_vector
+from basestation.algebra.stream_union import StreamUnion, count_parts
+from basestation.algebra.vector import Vector, any_true, null_vector
 from basestation.execution.columns.change import NO_KEYS, Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
+from basestation.execution.columns.integer_arrays import find_in
 from basestation.execution.columns.punctuation import merge_punctuation
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like
 from basestation.execution.columns.watermark_buffer import IndexAssigner
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.description import OperatorDescription
-from basestation.execution.streams.stream import Stream
+from basestation.execution.streams.stream import REVISION_RANK, Stream
 
 
 class UnionStream(Stream):
@@ -29,10 +30,14 @@ class UnionStream(Stream):
         super().__init__(max(part.level for part in parts))
         self.parts, self._columns = parts, node.columns
         self._sources = [part.columns for part in node.parts]
+        self._width = count_parts(node) // len(parts)  # parts below, if a part is a union itself
         self._tick, self._index = (tag.id for tag in node.tags)
         self.names_index = names_index
         self._indexing = IndexAssigner()
         self._start: int | None = start  # None after the first step
+        self._added = np.empty(
+            (0, 3), np.int64
+        )  # (number, arrival, place) of tuples that came by a revision, ascending
         self._pending_epochs = NO_KEYS  # epochs of parts that the least watermark has not reached
         inserted = self._united([part.all() for part in self.parts]).inserted  # they get the indexes of earlier queries
         self._indexing.take(inserted, np.ones(len(inserted), bool), empty_like(inserted), self.watermark)
@@ -59,6 +64,7 @@ class UnionStream(Stream):
     def step(self, clock: int) -> None:
         change = self._united([part.change for part in self.parts])
         self._indexing.take(change.inserted, change.is_new, change.removed, self.watermark)
+        self._remember_added(change.inserted.take(change.is_new))
         self.change = self._with_indexes(change) if self.names_index else change
         self._epochs = self._find_epochs()
         self.count_rows(*(part.change for part in self.parts))
@@ -96,7 +102,10 @@ class UnionStream(Stream):
         removed = concatenate_tuples([self._ours(i, change.removed) for i, change in enumerate(changes)])
         is_new = np.concatenate([change.is_new for change in changes])
         dirty = np.unique(np.concatenate([change.dirty_ticks for change in changes]))
-        marks = [[replace(mark, part=i) for mark in change.marks] for i, change in enumerate(changes)]
+        marks = [
+            [replace(mark, part=i * self._width + mark.part) for mark in change.marks]
+            for i, change in enumerate(changes)
+        ]
         return Change(inserted, is_new, removed, dirty, self.watermark, merge_punctuation(marks))
 
     def _ours(self, number: int, tuples: Tuples) -> Tuples:
@@ -106,13 +115,35 @@ class UnionStream(Stream):
             if source.scale is not None and column.scale is None:
                 vector = Vector(multiples_to_doubles(vector.values, source.scale), vector.valid)
             columns[column.id] = vector
-        part = np.full(len(tuples), number, np.int64)
+        part = number * self._width + tuples.part
         ident = tuples.ident * len(self.parts) + number
         return replace(tuples, ident=ident, part=part, columns=columns)
 
     def between(self, low: int, high: int) -> Tuples:
         tuples = concatenate_tuples([self._ours(i, part.between(low, high)) for i, part in enumerate(self.parts)])
         return self._numbered(tuples) if self.names_index else tuples
+
+    def _remember_added(self, new: Tuples) -> None:
+        """Remember where tuples enter that a selection in a part lets pass after a revision: their extent has another order."""
+        new = new.take(new.rank == REVISION_RANK)
+        if len(new):
+            rows = np.stack([new.ident, new.arrival, new.place], axis=1)
+            rows = np.concatenate([self._added[~np.isin(self._added[:, 0], new.ident)], rows])
+            self._added = rows[np.argsort(rows[:, 0])]
+
+    def placed(self, tuples: Tuples) -> Tuples:
+        if not len(self._added) and not any_true(tuples.rank == REVISION_RANK):
+            return tuples
+        arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
+        for number, part in enumerate(self.parts):  # a selection above lets tuples pass later than they entered here
+            which = np.flatnonzero((rank == REVISION_RANK) & (tuples.ident % len(self.parts) == number))
+            rows = tuples.take(which)
+            rows = part.placed(replace(rows, ident=rows.ident // len(self.parts)))
+            arrival[which], rank[which], place[which] = rows.arrival, rows.rank, rows.place
+        at, known = find_in(self._added[:, 0], tuples.ident)
+        arrival[known], place[known] = self._added[at[known], 1:].T
+        rank[known] = REVISION_RANK
+        return replace(tuples, arrival=arrival, rank=rank, place=place)
 
     def covers(self, low: IntArray, high: IntArray, at: IntArray) -> list[CoverageRanges]:
         return [cover for part in self.parts for cover in part.covers(low, high, at)]
@@ -155,6 +186,7 @@ class UnionStream(Stream):
             part.need(self.needed)
         self.needed = NEVER
         self._indexing.forget(self.first)
+        self._added = self._added[self._added[:, 0] >= self.first]
 
     def max_tuples(self, ticks: int) -> int | None:
         counts = [count for part in self.parts if (count := part.max_tuples(ticks)) is not None]

@@ -6,8 +6,7 @@ merge exactly, or answers would depend on the cuts; sums of floats are exact and
 The rule does not apply to `late append` extents, where a late tuple belongs to only one of two windows with the same range,
 nor where every window is empty. FIRST and LAST over a union use indexes that a tuple may get only after it was folded.
 
-A for-loop has slices where t and the ends of its windows move by fixed steps. With groups over a union it has none: slices
-order groups without regard to the parts of the union.
+A for-loop has slices where t and the ends of its windows move by fixed steps.
 """
 
 from acquisition.extent import LatePolicy
@@ -43,9 +42,6 @@ def _slice(node: PlanNode) -> PlanNode:
     for below in walk(window.child):
         if isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is LatePolicy.APPEND:
             return node
-        if isinstance(below, StreamUnion) and (
-            any(aggregate.name in ("FIRST", "LAST") for _, aggregate in node.aggregates)
-            or (loop is not None and node.groups)
-        ):
+        if isinstance(below, StreamUnion) and any(a.name in ("FIRST", "LAST") for _, a in node.aggregates):
             return node
     return SliceAggregation(node.groups, node.aggregates, begin, end, slide, window.child, node.grouped, loop)

@@ -11,7 +11,8 @@ from basestation.algebra.factors import ValueRange
 from basestation.algebra.vector import Vector
 from basestation.execution import thresholds
 from basestation.execution.columns.intern_table import InternTable
-from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
+from basestation.execution.columns.match_pairs import pack_pairs
+from basestation.execution.output.corrected_matches import CorrectedMatches
 from basestation.execution.streams.predicate_index.boundaries import Boundaries, IntLookup, Segments
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 from basestation.execution.streams.predicate_index.segment_tree import SegmentTree
