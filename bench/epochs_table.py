@@ -4,10 +4,10 @@ from bench import record
 from bench.epoch_queries import MANY
 
 PAGE = record.ROOT / "docs" / "benchmarks-epochs.md"
-STATE_GOAL = 1.5  # state under the default horizon, to that under one of ten minutes (issue 13, item 2)
-GROWTH_GOAL = 1.2  # time of an epoch after a day, to that after 100 epochs (issue 13, item 1)
-SHARED_GOAL = {"time ratio": 2.0, "state ratio": 1.3}  # equal queries to one (issue 13, item 4)
-SLOWEST_GOAL = 3.0  # 99th percentile of many queries to the median (issue 13, item 3)
+STATE_GOAL = 1.5  # state under the default horizon, to that under one of ten minutes
+GROWTH_GOAL = 1.2  # time of an epoch after a day, to that after 100 epochs
+SHARED_GOAL = {"time ratio": 2.0, "state ratio": 1.3}  # equal queries to one
+SLOWEST_GOAL = 3.0  # 99th percentile of many queries to the median
 SHARE_GOAL = 0.5  # of the ceiling (docs/benchmarks.md)
 MB = 1 << 20
 

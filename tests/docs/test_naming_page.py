@@ -23,6 +23,14 @@ def test_names_now_exist():
     assert {name for table in ratchet.sections() for name in table.now} - everything == set()
 
 
+def test_newer_names_exist():
+    [part] = [
+        part for part in ratchet.NAMING.read_text(encoding="utf-8").split("\n## ") if part.startswith("Names since")
+    ]
+    named = ratchet.classes(" ".join(line.split("|")[1] for line in part.splitlines() if line.startswith("| ")))
+    assert len(named) >= 30 and named - defined(*ratchet.PACKAGES) == set()
+
+
 def test_no_count_of_the_ratchet_is_above_its_limit():
     counts = ratchet.counts(ratchet.places())
     assert {rule: count for rule, count in counts.items() if count > ratchet.limits().get(rule, 0)} == {}
