@@ -73,11 +73,6 @@ class ParquetFile:
         return from_arrow(table, self.name)
 
 
-def read_parquet(path: str | PathLike[str], name: str | None = None) -> RecordedTable:
-    """Return the columns of a Parquet file. Raises InputError."""
-    return ParquetFile(path, name).whole()
-
-
 def from_arrow(table: Any, name: str, first: int = 0) -> RecordedTable:
     """Return an Arrow table or record batch as a recorded table. Raises InputError if a name occurs twice."""
     names = table.schema.names

@@ -1,6 +1,6 @@
 """The layout of archive files: columns, types and folders, for writers and readers.
 
-    archive/extent=<name>/date=<UTC day>/part-<number>.zstd.parquet
+    archive/extent=<name>/date=<UTC day>/part-<entry>-<random>.zstd.parquet
 
 A file has `_tick`, `_time`, `_site`, `_arrival`, `_weight` and one column per attribute, sorted by tick and site. An
 attribute with a scale is a decimal of that scale: exact for every reader, and 64-bit multiples inside the file.
@@ -33,10 +33,6 @@ _SYSTEM_NAMES = ("_tick", "_site", "_arrival", "_weight")
 
 def extent_folder(root: Path, extent: str) -> Path:
     return root / "archive" / f"extent={extent}"
-
-
-def day_folder(root: Path, extent: str, day: date) -> Path:
-    return extent_folder(root, extent) / f"date={day.isoformat()}"
 
 
 def arrow_type(attribute: Attribute) -> pa.DataType:

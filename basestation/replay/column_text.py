@@ -3,7 +3,7 @@
 Numbers look as Python's `repr` shows them, which is the shortest text that reads back as the same number.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from acquisition.arrays import AnyArray, FloatArray, IntArray
 from acquisition.batch import values_of
 from acquisition.sources.arrow_arrays import literal, mask_to_arrow, numbers_to_arrow, strings_to_arrow
 from basestation.algebra.vector import Vector
-from basestation.updates.update import Interleaved
+from basestation.updates.update import Interleaved, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,16 @@ def order_lines(queries: Mapping[int, Sequence[Lines]]) -> Any:
     if len(queries) < 2:
         return lines
     return lines.take(numbers_to_arrow(np.lexsort((np.concatenate(numbers), np.concatenate(reached)))))
+
+
+def write_updates(updates: Iterable[Update], lines_of_update: Callable[[Update], Lines | None]) -> str:
+    """Return the lines of updates, those of several queries in the order of ticks."""
+    found: dict[int, list[Lines]] = {}
+    for update in updates:
+        lines = lines_of_update(update)
+        if lines is not None:
+            found.setdefault(update.query, []).append(lines)
+    return to_text(order_lines(found))
 
 
 def to_text(lines: Any) -> str:

@@ -19,10 +19,9 @@ from basestation.replay.column_text import (
     join_columns,
     lines_of,
     numbers,
-    order_lines,
     sequence_of,
     text_of,
-    to_text,
+    write_updates,
 )
 from basestation.replay.csv_output import Ledger
 from basestation.results.schema import ResultSchema
@@ -45,12 +44,7 @@ class JsonOutput:
 
     def updates(self, updates: Iterable[Update]) -> str:
         """The lines of updates, those of several queries in the order of ticks."""
-        found: dict[int, list[Lines]] = {}
-        for update in updates:
-            lines = self._lines(update)
-            if lines is not None:
-                found.setdefault(update.query, []).append(lines)
-        return to_text(order_lines(found))
+        return write_updates(updates, self._lines)
 
     def end(self, until: int, ledger: Ledger) -> str:
         """The last clock tick and the ledger."""

@@ -1,4 +1,4 @@
-"""Mote status: the truth about each mote from its data against its own schedule, never from a connection.
+"""Mote status: the health of each mote, judged by its data against its own schedule, never by a connection.
 
 A mote is OK while its frames come as its schedule says. It is LATE when the time between two frames has passed without one, and
 LOST after three such times. It is OK again as soon as anything of it arrives.

@@ -18,7 +18,7 @@ from acquisition.sources import parquet
 from acquisition.sources.batch_conversion import batch_of, batches_of
 from acquisition.sources.csv import read_csv
 from acquisition.sources.csv_file import CsvFile
-from acquisition.sources.parquet import ParquetFile, read_parquet
+from acquisition.sources.parquet import ParquetFile
 from basestation.errors import CATALOGUE
 from basestation.planner.catalog import read_schema
 from basestation.replay import recorded_stream, replay
@@ -98,7 +98,7 @@ def test_parquet_in_blocks_equals_parquet_at_once(rng: random.Random, tmp_path, 
     columns |= {"x": np.arange(50) / 3, "c": [1.005] * 50, "s": ["a", None] * 25, "at": pa.nulls(50, pa.int64())}
     pq.write_table(pa.table(columns), tmp_path / "road.parquet", row_group_size=20)
     blocks = list(batches_of(ParquetFile(tmp_path / "road.parquet"), ROAD))
-    assert listed(concatenate(blocks)) == listed(batch_of(read_parquet(tmp_path / "road.parquet"), ROAD))
+    assert listed(concatenate(blocks)) == listed(batch_of(ParquetFile(tmp_path / "road.parquet").whole(), ROAD))
     assert max(map(len, blocks)) == 7
     wrong = [1.5] * 49 + [float("nan")]
     pq.write_table(pa.table(columns | {"x": wrong}), tmp_path / "road.parquet")

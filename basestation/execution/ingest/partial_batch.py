@@ -2,7 +2,7 @@
 
 A partial says of its slice, group and states what `SliceFolder.cells` would say of its readings. It does not say which reading
 entered the stream first. So groups stand in the order of their first contributor, and an aggregation that shows the order of
-its groups takes no partials (planner/split.py).
+its groups takes no partials (planner/pushdown.py).
 """
 
 from collections.abc import Iterable

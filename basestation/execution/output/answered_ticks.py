@@ -12,7 +12,10 @@ from basestation.execution.columns.window_batch import NEVER
 
 @dataclass(frozen=True, slots=True)
 class AnsweredTicks:
-    """The windows with ticks `first` to `last`, where `first` is NEVER before the first window of the query; and the marks that came after the query; `earlier` has the sources of those before."""
+    """The windows with ticks `first` to `last`, and the marks that came after the query.
+
+    `first` is NEVER until the query has a window. `earlier` has the sources of the marks that came before the query.
+    """
 
     first: int = -NEVER
     last: int = NEVER
