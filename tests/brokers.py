@@ -145,7 +145,7 @@ class BrokerWire:
 KINDS = [Amqtt, *([Mosquitto] if shutil.which("mosquitto") else [])]
 
 
-def wait_until(is_true, seconds=20):
+def wait_until(is_true, seconds=60):
     """Wait for something that another thread brings about."""
     for _ in range(int(seconds * 200)):
         if is_true():

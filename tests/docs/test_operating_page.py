@@ -59,6 +59,17 @@ def test_station_and_gateway_of_the_page_meet_at_a_broker(tmp_path):
         wire.close()
 
 
+def watch_until_value(command, folder, environment):
+    """Whether one of the next answers has a value: the first windows may end before motes know the query, the sooner the busier
+    the machine is."""
+    for count in range(2, 30):
+        watch = shlex.split(command.replace("--count 2", f"--count {count}"))
+        done = subprocess.run(watch, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+        if re.search(r"[\d.]+, [1-9]\d*$", done.stdout):
+            return True
+    return False
+
+
 @pytest.mark.promise("pages-are-true")
 @pytest.mark.timeout(300)
 def test_commands_of_the_page_work_in_their_order(tmp_path, need):
@@ -72,7 +83,7 @@ def test_commands_of_the_page_work_in_their_order(tmp_path, need):
     try:
         url = tmp_path / "moteloom-data/url"
         for _ in range(600):
-            if url.exists():
+            if url.exists() and url.read_text().endswith("\n"):
                 break
             assert station.poll() is None, (tmp_path / "log").read_text()
             time.sleep(0.1)
@@ -85,9 +96,9 @@ def test_commands_of_the_page_work_in_their_order(tmp_path, need):
             assert done.returncode == 0 and done.stdout, command + done.stderr
             if " watch " in command:
                 lines = done.stdout.splitlines()
-                assert len(lines) == 2 and all(
-                    re.search(r"Z.*\[lab \d+ of 54\]  .*[\d.]+, \d+", line) for line in lines
-                )
+                windows = r"Z.*\[lab \d+ of 54\]  .*(null, 0|[\d.]+, [1-9]\d*)$"
+                assert len(lines) == 2 and all(re.search(windows, line) for line in lines), done.stdout
+                assert watch_until_value(command, tmp_path, environment), done.stdout
             if command.startswith("curl"):
                 assert '"code"' not in done.stdout, done.stdout
     finally:
