@@ -4,11 +4,13 @@
     PREFIX/v1/query/N/result     one object for each row (basestation.results.flat)
 
 It reads committed results from the journal. A result counts as published once the broker has acknowledged it. The numbers
-behind that are kept in a file, so a restart or an outage leaves no gap; results since the last write may come twice.
+behind that are kept in a file, so a restart or an outage leaves no gap; results since the last write may come twice. After a
+restore numbers begin anew, so all results that the file has are published again.
 """
 
 import json
 import os
+import sqlite3
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +38,11 @@ log = get_log(__name__)
 
 @dataclass(slots=True)
 class Position:
-    """How far a query is published: up to the number `after`. `schema` is what the broker retains of it."""
+    """How far a query is published: up to the number `after`. `schema` is what the broker retains of it, if that is known."""
 
     after: int = 0
     schema: Json | None = None
+    may_be_retained: bool = False  # by an earlier process
     idle: int = 0
 
 
@@ -78,7 +81,7 @@ class ResultPublisher:
             if self.look():
                 self._write()
             failure = None
-        except (TransportError, OSError) as error:
+        except (TransportError, OSError, sqlite3.Error) as error:
             failure = str(error)
         if failure != self._failure:
             (log.info if failure is None else log.warning)("publishing", state=failure or "works again")
@@ -115,7 +118,7 @@ class ResultPublisher:
         body = self._journal.query(query)
         found = None if body is None else json.loads(body)
         if found is None or found["state"] in ENDED:
-            if position.schema is not None:
+            if position.schema is not None or position.may_be_retained:
                 self._send([(f"{self._base}{query}/schema", b"", True)])
             del self.positions[query]
             return True
@@ -157,7 +160,11 @@ class ResultPublisher:
     def _read(self) -> tuple[int, dict[int, Position]]:
         try:
             kept = json.loads(self._path.read_text(encoding="utf-8"))
-            return int(kept["last"]), {int(query): Position(int(after)) for query, after in kept["after"].items()}
+            found = {int(query): Position(int(after), may_be_retained=True) for query, after in kept["after"].items()}
+            if kept["epoch"] == self._journal.epoch:
+                return int(kept["last"]), found
+            log.warning("a backup was restored: all results are published again", path=self._path)
+            return 0, {query: Position(may_be_retained=True) for query in found}
         except FileNotFoundError:
             return 0, {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -165,7 +172,8 @@ class ResultPublisher:
             return 0, {}
 
     def _write(self) -> None:
-        kept = {"last": self._last, "after": {query: position.after for query, position in self.positions.items()}}
+        after = {query: position.after for query, position in self.positions.items()}
+        kept = {"epoch": self._journal.epoch, "last": self._last, "after": after}
         staged = self._path.with_name(f"{FILE}.part")
         staged.write_text(json.dumps(kept) + "\n", encoding="utf-8")
         os.replace(staged, self._path)

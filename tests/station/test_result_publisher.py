@@ -1,11 +1,13 @@
 """Answers on a broker: flat objects with a retained schema, each number once the broker has it, over outages and restarts."""
 
 import json
+import sqlite3
 
 import pytest
 
 from basestation.results.flat import flat_objects
 from basestation.station import result_publisher
+from basestation.station.journal_file import backup, restore
 from basestation.station.result_publisher import FILE, ResultPublisher
 from basestation.station.retention import Budget
 from gateway.errors import TransportError
@@ -113,6 +115,52 @@ def test_results_are_published_once_the_broker_has_them(network, broker, monkeyp
         wait_until(lambda: publisher._failure is not None)
         assert publisher._failure.endswith("acknowledges nothing for 0.05 s")
     assert publisher.positions[1].after == 0 and not (network.folder / FILE).exists()
+
+
+def test_restored_backup_publishes_results_that_reuse_numbers(network, broker, tmp_path):
+    (tmp_path / "kept").mkdir()
+    backup(network.folder, tmp_path / "kept/monday.db")
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        network.live(60)
+        after = network.journal.bounds(1)[1] - 1
+        wait_until(lambda: (network.folder / FILE).exists())
+        wait_until(lambda: json.loads((network.folder / FILE).read_text())["after"].get("1") == after)
+    network.end()
+    restore(tmp_path / "kept/monday.db", network.folder)
+    network.start()
+    network.live(20)
+    reader = Reader(broker)
+    wait_until(lambda: reader.connection.problem is None)
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        wait_until(lambda: reader.numbers(1) == with_rows(network, 1))
+    reader.connection.close()
+
+
+def test_query_that_ended_between_runs_loses_its_schema(network, broker):
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        reader = Reader(broker)
+        wait_until(lambda: reader.read().schemas.keys() == {1, 2, 3})
+        wait_until(lambda: (network.folder / FILE).exists())
+        reader.connection.close()
+    network.change("stop", 3)
+    late = Reader(broker, "phone")
+    wait_until(lambda: late.read().schemas.get(3) is not None)
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        wait_until(lambda: late.read().schemas[3] is None)
+    late.connection.close()
+
+
+def test_journal_that_cannot_be_read_does_not_end_publishing(network, broker, monkeypatch):
+    bounds = network.journal.bounds
+
+    def fail(_):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(network.journal, "bounds", fail)
+    with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
+        wait_until(lambda: publisher._failure == "disk I/O error")
+        monkeypatch.setattr(network.journal, "bounds", bounds)
+        wait_until(lambda: 1 in publisher.positions and publisher.positions[1].after == bounds(1)[1] - 1)
 
 
 def test_damaged_positions_publish_everything_again(network, broker):
