@@ -38,7 +38,7 @@ class LiveControl:
         return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name))))
 
     def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
-        number, durable = self.number_of(query), self._runner.durable
+        number, durable = self._find_replaced(query, key), self._runner.durable
         return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name))))
 
     def change(self, query: str, kind: str) -> JsonObject:
@@ -63,6 +63,16 @@ class LiveControl:
         if (number := self._journal.query_named(query)) is None:
             raise KeyError(query)
         return number
+
+    def _find_replaced(self, query: str, key: str | None) -> int:
+        """The number of the query to replace: that of the first request with this key, although its name has moved on since."""
+        before = None if key is None else self._journal.command_of(key)
+        if before is not None and before[0] == "replace":
+            number = int(json.loads(before[1])["number"])
+            replaced = self._journal.query(number)
+            if replaced is not None and json.loads(replaced)["name"] == query:
+                return number
+        return self.number_of(query)
 
     def queries(self, after: int, limit: int, state: str | None) -> list[JsonObject]:
         return [json.loads(body) for body in self._journal.queries(after, limit, state)]

@@ -292,6 +292,15 @@ def test_same_key_replaces_once(station):
     assert (other.status_code, other.json()["code"]) == (422, "key-reused")
 
 
+def test_same_key_replaces_once_by_name(station):
+    station.ask("POST", "/v1/queries", json={"text": QUERIES[0], "name": "mean"})
+    key = HEADERS | {"idempotency-key": "k"}
+    made = [station.ask("POST", "/v1/queries/mean/replace", content=QUERIES[1], headers=key).json() for _ in range(2)]
+    assert [each.get("number") for each in made] == [2, 2], made
+    other = station.ask("POST", "/v1/queries/mean/replace", content=QUERIES[0], headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+
+
 @pytest.mark.parametrize("name", ["", "7", "a b", "a/b", "x" * 65, "é", 7, ["a"], "a\n"])
 def test_names_follow_one_pattern(station, name):
     refused = station.ask("POST", "/v1/queries", json={"text": QUERIES[0], "name": name})
