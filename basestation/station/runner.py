@@ -185,7 +185,10 @@ class Runner:
         self.looked_ms = now_ms
         self._roll(now_ms)
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:
-            if self.durable.begin_snapshot(now_ms):
+            self.durable.begin_snapshot(now_ms)
+            if (
+                self.durable.snapshot_ms == now_ms
+            ):  # it was tried; where it fails, results and the log still have their limits
                 self.durable.trim(now_ms, self._budget)
 
     def _roll(self, now_ms: int) -> None:

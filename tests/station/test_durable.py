@@ -267,11 +267,22 @@ def test_full_disk_at_a_snapshot_leaves_the_station_running(tmp_path, monkeypatc
             runner.look(network.now_ms + second * 1_000)
         assert network.durable.snapshot(network.now_ms + 20_000) == 0
     kinds = {kind for _, _, kind, _ in network.journal.events(0, 100)}
-    assert kinds - {"query deploying", "query running"} == {"snapshot fails"}
+    assert kinds - {"query deploying", "query running"} == {"snapshot fails", "old results stay"}
     network.now_ms += 21_000
     network.restart()
     network.live(20)
     assert network.answers(1)
+
+
+def test_failing_snapshots_do_not_let_results_grow(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+    clock = ScaledClock(lambda: 0.0, network.now_ms)
+    runner = Runner(network.durable, clock, beside=network, snapshot_ms=30_000, budget=Budget(numbers=2))
+    monkeypatch.setattr("os.fork", full_memory)
+    for second in range(1, 62):
+        runner.look(network.now_ms + second * 1_000)
+    assert network.journal.storage.dropped["results"] > 0 and network.journal.storage.log_bytes > 0
 
 
 def full_memory():
