@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from basestation.cli.station_arguments import DATA, URL_FILE
+from basestation.cli.station_arguments import DATA, URL_FILE, parse_port
 
 HELP = "look at what a station needs on this machine: disk, store, port, clock, memory"
 EXAMPLE = "moteloom doctor"
@@ -47,7 +47,7 @@ example:
     parser.add_argument(
         "--data", type=Path, default=Path(DATA), metavar="DIR", help="of the station; default: %(default)s"
     )
-    parser.add_argument("--port", type=int, default=PORT, help="of its interface; default: %(default)s")
+    parser.add_argument("--port", type=parse_port, default=PORT, help="of its interface; default: %(default)s")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json is one object a line")
 
 

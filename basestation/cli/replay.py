@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
   tuple; 0 for the reading with the tick and site of the row)
 
 A replay begins at the first delivery or tick of its inputs, and asks one-off queries at its end. REVISE, DELETE and INSERT run at the end, after the last delivery.
-exit codes: 0 done, 2 wrong schema or query, 3 wrong input or a failed query, 4 not executable in this version
+exit codes: 0 done, 2 wrong schema, query or time, 3 wrong input or a failed query, 4 not executable in this version
 
 example:
   {EXAMPLE}"""
@@ -144,8 +144,17 @@ def _replay(args: argparse.Namespace) -> int:
     begin, until, ask = (_tick_of(time, catalog.tick_ms) for time in (args.begin, args.until, args.ask))
     begin = recording.begin() if begin is None else begin
     until = recording.end() if until is None else until
+    if args.begin is not None and begin > until:
+        return _refuse(f"--from is tick {begin}, after the last clock tick {until}")
+    if ask is not None and not begin <= ask <= until:
+        return _refuse(f"--ask is tick {ask}, expected a tick of the replay: {begin} to {until}")
     replay = Replay(recording, statements, until, begin=begin, ask=until if ask is None else ask)
     return _print(replay, args.output, {given.number: given for given in statements})
+
+
+def _refuse(reason: str) -> int:
+    print(f"moteloom: {reason}; change --from, --until or --ask", file=sys.stderr)
+    return REFUSED
 
 
 def _inputs(given: Iterable[InputArgument], catalog: "Catalog") -> "dict[str, Input]":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.cli.simulation import parse_span
-from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE
+from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE, parse_port
 
 if TYPE_CHECKING:
     from basestation.archive.parquet import ParquetArchive
@@ -80,19 +80,15 @@ example:
         "--keep-mb", type=_count, default=1_000, metavar="N", help="of all results; default: %(default)s"
     )
     parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface; default: %(default)s")
-    parser.add_argument("--port", type=_port, default=PORT, help="its port, 0 for a free one; default: %(default)s")
+    parser.add_argument(
+        "--port", type=parse_port, default=PORT, help="its port, 0 for a free one; default: %(default)s"
+    )
     parser.add_argument("--no-token", action="store_true", help="admit every request on this machine without a token")
 
 
 def _count(text: str) -> int:
     if not (text.isdecimal() and 1 <= int(text[:12]) < 10**9):
         raise argparse.ArgumentTypeError(f"`{text[:20]}` is no whole number from 1 on")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not (text.isdecimal() and int(text) < 65_536):
-        raise argparse.ArgumentTypeError(f"`{text}` is no port between 0 and 65535")
     return int(text)
 
 

@@ -40,6 +40,13 @@ def add_station(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="json is one object a line")
 
 
+def parse_port(text: str) -> int:
+    """A port of TCP."""
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) < 65_536):
+        raise argparse.ArgumentTypeError(f"`{text[:20]}` is no port between 0 and 65535")
+    return int(text)
+
+
 def client_of(options: argparse.Namespace) -> "StationClient":
     """The client that the arguments describe."""
     from basestation.client.http import StationClient

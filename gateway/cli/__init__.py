@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"moteloom: {error}", file=sys.stderr)
         return FAILED
     except OSError as error:
-        print(f"moteloom: {error.strerror or error}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename is not None else ""
+        print(f"moteloom: {place}{error.strerror or error}", file=sys.stderr)
         _discard_output()
         return FAILED
 

@@ -69,6 +69,12 @@ def test_interrupt_exits_with_130(verbs, monkeypatch):
     assert main(["double", "1"]) == 130
 
 
+def test_error_of_the_system_names_its_file(tmp_path):
+    script = "import sys; from gateway import cli; cli.dispatch = lambda *_: open('missing'); sys.exit(cli.main([]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "moteloom: missing: No such file or directory\n")
+
+
 @pytest.mark.promise("checked")
 def test_closed_pipe_exits_with_141_without_message():
     """`moteloom … | head -0`: nothing on standard error, and the exit code of a program that SIGPIPE ended."""

@@ -22,16 +22,21 @@ def ask(tmp_path, capsys):
     """ask(shift, query, *arguments): what the command prints as CSV for a recording that begins at `shift`."""
     (tmp_path / "schema").write_text(SCHEMA)
 
-    def answer(shift, query, *arguments):
+    found = []
+
+    def answer(shift, query, *arguments, code=0):
         rows = [(shift + 60 * i, site, 7 * i % 11) for i in range(30) for site in (1, 2)]
         (tmp_path / "road.csv").write_text("_tick,_site,temp\n" + "".join(f"{t},{s},{v}\n" for t, s, v in rows))
         hits = "".join(f"{shift + 13 * i},{i}\n" for i in range(100))
         (tmp_path / "hits.csv").write_text(f"_arrival,v\n{hits}")
         inputs = [part for name in ("road", "hits") for part in ("--input", f"{name}={tmp_path}/{name}.csv")]
         given = ["--schema", f"{tmp_path}/schema", *inputs, "-o", "csv", *arguments, query]
-        assert verb.run(parser_of("replay", verb).parse_args(given)) == 0
-        return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert verb.run(parser_of("replay", verb).parse_args(given)) == code
+        printed = capsys.readouterr()
+        found[:] = [printed.err]
+        return list(csv.DictReader(io.StringIO(printed.out)))
 
+    answer.errors = lambda: found[0]
     return answer
 
 
@@ -70,6 +75,20 @@ def test_time_without_zone_is_refused(ask, wrong):
     with pytest.raises(SystemExit) as left:
         ask(0, "SELECT temp FROM road", f"--from={wrong}")
     assert left.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--from", "700", "--until", "650"), "--from is tick 700, after the last clock tick 650"),
+        (("--from", "9999"), "--from is tick 9999, after the last clock tick 2340"),
+        (("--ask", "2341"), "--ask is tick 2341, expected a tick of the replay: 600 to 2340"),
+        (("--from", "700", "--ask", "699"), "--ask is tick 699, expected a tick of the replay: 700 to 2340"),
+    ],
+)
+def test_time_outside_the_replay_is_refused(ask, arguments, words):
+    assert ask(600, "SELECT COUNT(*) AS n FROM road.HISTORY", *arguments, code=2) == []
+    assert words in ask.errors()
 
 
 def peak_of(shift):

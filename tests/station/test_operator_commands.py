@@ -66,6 +66,12 @@ def test_wrong_flag_writes_nothing(flag, value, words, moteloom, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_doctor_refuses_a_port_that_is_none(moteloom, capsys):
+    with pytest.raises(SystemExit):
+        moteloom("doctor", "--port", 99_999)
+    assert "no port between 0 and 65535" in capsys.readouterr().err
+
+
 def test_init_overwrites_nothing(moteloom, tmp_path):
     Path("deployment.toml").write_text("mine")
     assert "deployment.toml is there already" in moteloom("init", code=1).err
