@@ -212,7 +212,11 @@ class WindowMerger:
         first, counts = bounds[begin], bounds[end] - bounds[begin]
         window = np.repeat(np.arange(len(begin)), counts)
         positions = expand_ranges(first, counts)
-        found, into = np.unique(window * width + column[positions], return_inverse=True)
+        into = window * width + column[positions]
+        if self._folder.is_grouped:
+            found, into = np.unique(into, return_inverse=True)
+        else:  # empty groups have rows, too
+            found = np.arange(len(begin) * width)
         window, at = np.divmod(found, width)
         cells, ranks = cells.take(positions), np.full(len(found), NEVER)
         np.minimum.at(ranks, into, cells.known_ranks)

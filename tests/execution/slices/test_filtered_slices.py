@@ -137,3 +137,20 @@ def test_released_filter_leaves_no_group_and_frees_its_number():
     filters = store_of(engine).lineage.filters
     assert max(filters.number_of(filters[number]) for number, _ in filters._predicates.items()) <= 8
     assert len(store_of(engine)._groups_by_filter) <= 8 * 3
+
+
+@pytest.mark.promise("queries-apart")
+def test_query_whose_filter_nothing_passes_has_its_row():
+    """Also where states are too sparse for a matrix of slices and filters."""
+    _, recording = recorded(1, epochs=12)
+    engine, count = Engine(recording.catalog), 400
+    for number in range(count):
+        engine.add(number, bind_text(WHOLE.format(WINDOW, f"v = {number}"), recording.catalog)[0])
+    engine.deliver("road", recording.batches["road"])
+    shown = {number: {} for number in range(count)}
+    for update in split_singly(engine.on_clock(20)):
+        shown[update.query].setdefault(update.tick, Counter()).update(update.added.to_lists())
+        shown[update.query][update.tick].subtract(update.removed.to_lists())
+    for rows in shown.values():
+        assert list(rows) == list(range(20)) and all((+found).total() == 1 for found in rows.values())
+    assert all(+found == {(0, None): 1} for found in shown[count - 1].values())
