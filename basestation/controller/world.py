@@ -22,7 +22,7 @@ from innet.routing.tree import RoutingTree
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`desired` is the state that each mote should have. The state that it reports is kept by `gateway.mote_reconciler`.
+    """`desired` is the state that each mote should have. The state that it reports is kept by `gateway.reconciler`.
 
     `folds` has the folds that run by number, and older ones whose frames may still be on the air, the youngest last. In a
     `duty_cycled` network motes sleep except in the slots of the `agenda`.
