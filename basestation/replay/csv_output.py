@@ -27,7 +27,7 @@ from basestation.replay.column_text import (
     text_of,
     write_updates,
 )
-from basestation.results.schema import ResultSchema
+from basestation.results.schema import ResultSchema, make_unique
 from basestation.updates.update import (
     EpochMarks,
     Interleaved,
@@ -53,7 +53,7 @@ class CsvOutput:
         self._header: list[str] = []
         self._places: dict[int, list[int]] = {}
         for query in queries:
-            names = _make_unique([column.label for column in query.columns])
+            names = make_unique([column.label for column in query.columns])
             self._header += [name for name in names if name not in self._header]
             self._places[query.number] = [self._header.index(name) for name in names]
 
@@ -142,15 +142,3 @@ def field(value: Value) -> str:
 
 def _t(t: LoopVariable) -> Value:
     return " ".join(map(str, t)) if isinstance(t, tuple | list) else t
-
-
-def _make_unique(names: Iterable[str]) -> list[str]:
-    """The names, with a number after each repetition."""
-    found: list[str] = []
-    for name in names:
-        number, unique = 1, name
-        while unique in found:
-            number += 1
-            unique = f"{name}_{number}"
-        found.append(unique)
-    return found

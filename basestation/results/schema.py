@@ -1,5 +1,6 @@
 """The schema of a query's answer: windows or a stream, of which columns."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from basestation.algebra.expression import Column
@@ -23,3 +24,15 @@ class ResultSchema:
 def schema_of(number: int, plan: Plan) -> ResultSchema:
     """The schema of the query with this number."""
     return ResultSchema(number, plan.kind, tuple(plan.root.columns), bool(getattr(plan.statement, "loops", ())))
+
+
+def make_unique(names: Iterable[str]) -> list[str]:
+    """The names, with a number after each repetition, where rows are read by name."""
+    found: list[str] = []
+    for name in names:
+        number, unique = 1, name
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found

@@ -1,7 +1,7 @@
 """ResultPublisher: answers of all queries on an MQTT broker, as flat JSON, on a thread of its own.
 
     PREFIX/v1/query/N/schema     {"query": 1, "name": null, "text": "…", "kind": "window", "columns": […]}; retained while N lives
-    PREFIX/v1/query/N/result     one object for each row (basestation.results.flat)
+    PREFIX/v1/query/N/result     one object for each row (basestation.results.flat); repeated names of columns get numbers
 
 It reads committed results from the journal. A result counts as published once the broker has acknowledged it. The numbers
 behind that are kept in a file, so a restart or an outage leaves no gap; results since the last write may come twice. After a
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from basestation.controller.query_lifecycle import QueryState
 from basestation.results.flat import flat_objects
+from basestation.results.schema import make_unique
 from basestation.results.wire import Json
 from basestation.station.journal import Journal
 from gateway.broker_settings import BrokerSettings
@@ -126,7 +127,9 @@ class ResultPublisher:
         return False
 
     def _retain_schema(self, query: int, position: Position, described: Json) -> None:
-        schema = {"query": query} | {key: described[key] for key in ("name", "text", "kind", "columns")}
+        schema = {"query": query} | {key: described[key] for key in ("name", "text", "kind")}
+        names = zip(described["columns"], _names_of(described), strict=True)
+        schema["columns"] = [column | {"name": name} for column, name in names]
         if schema != position.schema:
             self._send([(f"{self._base}{query}/schema", json.dumps(schema).encode(), True)])
             position.schema = schema
@@ -137,7 +140,7 @@ class ResultPublisher:
             return
         described = json.loads(body)
         self._retain_schema(query, position, described)
-        columns = [column["name"] for column in described["columns"]]
+        columns = _names_of(described)
         lines: list[Json] = []
         for chunk in self._journal.results(query, position.after, LINES_AT_ONCE):
             skipped = max(0, position.after + 1 - chunk.first)
@@ -177,3 +180,8 @@ class ResultPublisher:
         staged = self._path.with_name(f"{FILE}.part")
         staged.write_text(json.dumps(kept) + "\n", encoding="utf-8")
         os.replace(staged, self._path)
+
+
+def _names_of(described: Json) -> list[str]:
+    """The names of a query's columns as the keys of an object."""
+    return make_unique(column["name"] for column in described["columns"])

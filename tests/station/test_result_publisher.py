@@ -80,6 +80,17 @@ def test_rows_are_flat_objects_with_their_own_time(network, broker):
     reader.connection.close()
 
 
+def test_columns_of_one_name_keep_their_values(network, broker):
+    network.submit("SELECT a.volt, b.volt, a.temp FROM field [NOW] a, field [NOW] b WHERE a.site < b.site")
+    network.live(30)
+    reader = Reader(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        wait_until(lambda: reader.numbers(4) >= with_rows(network, 4) != set())
+        assert [column["name"] for column in reader.schemas[4]["columns"]] == ["volt", "volt_2", "temp"]
+    assert all(each.keys() >= {"volt", "volt_2", "temp"} for each in reader.objects if each["_query"] == 4)
+    reader.connection.close()
+
+
 def test_outage_and_restart_leave_no_gap(network, broker):
     reader = Reader(broker)
     with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
