@@ -368,7 +368,7 @@ class DurableStation:
                 failures.append(str(why))
         if self.journal.first > 1:
             raise JournalError(
-                f"no snapshot in {self.journal.path} can be read: {'; '.join(failures)}",
+                f"no snapshot in {self.journal.path} can be read: {'; '.join(dict.fromkeys(failures))}",
                 "start with the program version that wrote it, or restore a backup",
             )
         begun = self.journal.fact("begun_ms")

@@ -16,6 +16,7 @@ from basestation.station.runner import LONGEST_LEAP_MS, Runner, ScaledClock, Sta
 from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
+from tests.brokers import wait_until
 from tests.station.small_network import QUERIES, Crash, SmallNetwork
 
 SECONDS = 90
@@ -218,16 +219,31 @@ def test_background_snapshot_is_the_state_of_its_moment(tmp_path):
     network.live(30)
     network.durable.begin_snapshot(network.now_ms)
     entry = network.journal.last
-    for _ in range(400):
-        network.live(1)
-        if [number for number, *_ in network.journal.snapshots()] == [entry, 0]:
-            break
+    network.live(5)
+    wait_until(
+        lambda: network.durable.step(network.now_ms) and [each[0] for each in network.journal.snapshots()] == [entry, 0]
+    )
     before = network.answers(1)
     network.restart()
-    assert network.durable.replayed < 4 * 400
+    assert 0 < network.durable.replayed < 4 * 30
     network.live(20)
     assert network.answers(1).startswith(before)
     assert [path.name for path in tmp_path.glob("*.part")] == []
+
+
+def test_state_of_another_version_is_refused_once(tmp_path):
+    network = SmallNetwork(tmp_path)
+    for _ in range(3):
+        network.live(15)
+        network.durable.snapshot(network.now_ms)
+    network.end()
+    database = sqlite3.connect(network.journal.path)
+    with database:
+        database.execute("UPDATE snapshots SET body = ?", (b"moteloom station 1\n",))
+    database.close()
+    with pytest.raises(JournalError) as refused:
+        network.start()
+    assert str(refused.value).count("another version wrote this state, as `moteloom station 1`") == 1
 
 
 def test_unreadable_snapshot_falls_back_to_the_one_before(tmp_path):

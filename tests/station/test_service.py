@@ -131,7 +131,7 @@ def test_service_is_ready_reads_its_files_again_and_stops(tmp_path, systemd):
         assert states(systemd, 2) == ["RELOADING=1", "READY=1"]
         station.send_signal(signal.SIGTERM)
         assert states(systemd, 1) == ["STOPPING=1"]
-        assert station.wait(timeout=10) == 0
+        assert station.wait(timeout=60) == 0
     finally:
         station.kill()
         station.wait()
