@@ -186,7 +186,8 @@ class UnionStream(Stream):
             part.need(self.needed)
         self.needed = NEVER
         self._indexing.forget(self.first)
-        self._added = self._added[self._added[:, 0] >= self.first]
+        number, part = np.divmod(self._added[:, 0], len(self.parts))
+        self._added = self._added[number >= np.array([each.first for each in self.parts])[part]]
 
     def max_tuples(self, ticks: int) -> int | None:
         counts = [count for part in self.parts if (count := part.max_tuples(ticks)) is not None]
