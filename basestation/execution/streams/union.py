@@ -186,8 +186,9 @@ class UnionStream(Stream):
             part.need(self.needed)
         self.needed = NEVER
         self._indexing.forget(self.first)
-        number, part = np.divmod(self._added[:, 0], len(self.parts))
-        self._added = self._added[number >= np.array([each.first for each in self.parts])[part]]
+        firsts = np.array([part.first for part in self.parts])
+        added, count = self._added[:, 0], len(self.parts)
+        self._added = self._added[added // count >= firsts[added % count]]
 
     def max_tuples(self, ticks: int) -> int | None:
         counts = [count for part in self.parts if (count := part.max_tuples(ticks)) is not None]
