@@ -55,9 +55,9 @@ def no_header(name: str) -> InputError:
 
 
 def _names(table: Any, name: str) -> list[str]:
-    header: list[str] = [column[0].as_py() for column in table.columns]
-    if None in header or "" in header:
-        position = header.index(None) + 1 if None in header else header.index("") + 1  # type: ignore[arg-type]
+    header: list[str] = [column[0].as_py() or "" for column in table.columns]
+    if "" in header:
+        position = header.index("") + 1
         raise InputError("SN502", f"column {position} has no name in the header", name)
     unique_names(header, name)
     return header

@@ -307,7 +307,7 @@ class DurableStation:
     def _step(self, now_ms: int) -> None:
         self.station.step(now_ms)
         tick_ms = self.station.world.catalog.tick_ms
-        self._pending.queries += [row_of(query, tick_ms) for query in self.station.retire()]
+        self._pending.queries.extend(row_of(query, tick_ms) for query in self.station.retire())
 
     def _has_news(self) -> bool:
         pending = self._pending
@@ -322,7 +322,7 @@ class DurableStation:
         feed, tick_ms = self.station.feed, self.station.world.catalog.tick_ms
         if (queries := self.station.world.queries) is not self._queries_seen:
             changed = (each for number, each in queries.items() if self._queries_seen.get(number) is not each)
-            self._pending.queries += [row_of(each, tick_ms) for each in changed]
+            self._pending.queries.extend(row_of(each, tick_ms) for each in changed)
             self._queries_seen = queries
         for query, numbered in feed.drain():
             schema = feed.schema(query)

@@ -34,7 +34,7 @@ from gateway.log import get_log
 
 FIRST_WAIT_SECONDS = 2.0
 """How long `open` waits for the broker. A connection that comes later is as good."""
-FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 1.0, 60.0
+FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 1, 60
 """Pauses between attempts to connect double from the first to the longest."""
 SESSION_SECONDS = 86_400
 """How long a broker keeps messages for a station that is away (MQTT 5; older brokers follow their own setting)."""
@@ -110,7 +110,7 @@ class BrokerConnection:
             client.username_pw_set(self.settings.user, None if password is None else password.read())
         if self.settings.has_tls:
             client.tls_set_context(_tls_context(self.settings))
-        client.reconnect_delay_set(FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS)  # type: ignore[arg-type]
+        client.reconnect_delay_set(FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS)
         client.max_queued_messages_set(MOST_QUEUED)
         if self._state_topic is not None:
             client.will_set(self._state_topic, self._state("lost"), qos=1, retain=True)
@@ -122,7 +122,7 @@ class BrokerConnection:
     def _session(self) -> dict[str, Any]:
         if self.settings.protocol != "5":
             return {}
-        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # paho gives it no types
         properties.SessionExpiryInterval = SESSION_SECONDS if self._is_durable else 0
         return {"clean_start": not self._is_durable, "properties": properties}
 

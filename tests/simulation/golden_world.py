@@ -120,6 +120,8 @@ def _values(golden, extent, attribute, period):
     """{(site, tick): multiple, or None where the sensor fails} of each due reading of a period."""
     found = {}
     for row in csv.DictReader(io.StringIO(golden.inputs.get(extent.name, ""))):
+        if not row["_site"]:  # it replaces a reading by its index
+            continue
         text = row.get(attribute.name)
         multiple = int(Decimal(text).scaleb(attribute.scale or 0)) if text else None
         if multiple is None or abs(multiple) < 2**31:

@@ -65,13 +65,13 @@ class World:
         if journal is None:
             self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
         else:
-            self.durable = DurableStation(journal, self._begin, BEGIN * 1000, {"archive": self.archive})
+            self.durable = DurableStation(journal, self._begin, BEGIN * 1000)
             self.durable.connect(wire)
             self.station = self.durable.station
         self.second = 0
 
     def _begin(self, transport, now_ms):
-        return Station(self.catalog, transport, self.archive, boot=1, now_ms=now_ms)
+        return Station(self.catalog, transport, MemoryArchive(), boot=1, now_ms=now_ms)
 
     def said(self, number=1, after=0):
         """The updates of a query so far, in order."""
@@ -138,6 +138,7 @@ def test_reading_crosses_all_packages(tmp_path):
     assert not world.station.errors
 
     # The archive holds the very readings, in files that are complete; Spark counts them.
+    assert world.durable.roll(world.now_ms, world.archive) == len(produced)
     batch = world.archive.read(world.catalog.find("field"), 0, 2**62)
     assert list(zip(batch.tick.tolist(), batch.site.tolist(), strict=True)) == sorted(produced)
     assert batch.columns["temp"].tolist() == [produced[key][0] for key in sorted(produced)]

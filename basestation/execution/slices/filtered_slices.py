@@ -91,7 +91,7 @@ class FilteredSlices(SharedSlices):
         super().clear()
 
     def _read_columns(self) -> None:
-        self.lineage.columns = self._folder.read_columns - {FILTER.id}
+        self.lineage.give_columns(self._folder.read_columns - {FILTER.id})
 
     def read_parts(self, low: int, high: int) -> Iterable[Tuples]:
         if self.is_behind:

@@ -28,14 +28,13 @@ FILTER = Column(0, Type.INTEGER, "filter")
 class LineageStream(FilterStream):
     """Pairs of a filter and a tuple that passes it; each pair is a tuple with an identity of its own.
 
-    Its readers get `columns`, and place tuples by their arrival in the extent, whenever they came to pass.
+    Its readers get some columns, and place tuples by their arrival in the extent, whenever they came to pass.
     """
 
     def __init__(self, child: Stream) -> None:
         super().__init__(child, None, None, ())
         self.filters = PredicateSet(reuses=True)
-        self.columns: set[int] = set()
-        """The ids of the columns of the extent that readers get."""
+        self._given: set[int] = set()
 
     def describe(self) -> OperatorDescription:
         return replace(self.filters.describe(), how="predicate index, each tuple once per predicate")
@@ -43,6 +42,10 @@ class LineageStream(FilterStream):
     @property
     def sole_extent(self) -> None:
         """None: a tuple passes as often as filters let it."""
+
+    def give_columns(self, ids: set[int]) -> None:
+        """Give readers these columns of the extent."""
+        self._given = ids
 
     def add(self, filter_: Expression) -> tuple[int, bool]:
         """Add a use of a filter; return its number, and whether no other query uses it."""
@@ -73,7 +76,7 @@ class LineageStream(FilterStream):
 
     def _tag(self, tuples: Tuples, numbers: IntArray, rows: IntArray) -> Tuples:
         """The pairs of filters and the tuples in some rows."""
-        read = {id: vector for id, vector in tuples.columns.items() if id in self.columns}
+        read = {id: vector for id, vector in tuples.columns.items() if id in self._given}
         found = tuples.with_columns(read)
         found = found.take(rows) if len(rows) else found.take(slice(0, 0))
         return replace(

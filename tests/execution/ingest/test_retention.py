@@ -89,7 +89,9 @@ def test_old_copy_is_no_new_tuple_of_late_append():
 
 
 @pytest.mark.parametrize(
-    ("history", "counted"), [(False, "rejected: no such tuple"), (True, "revised")], ids=["no history", "history"]
+    ("history", "counted"),
+    [(False, "rejected: no such tuple"), (True, "revised in history")],
+    ids=["no history", "history"],
 )
 def test_correction_names_old_tuple_only_where_history_shows_it(history, counted):
     texts = ["SELECT v FROM p WHERE v > 90", *(["SELECT MAX(v) AS m FROM p.HISTORY [SCAN 1 HOUR]"] if history else [])]
