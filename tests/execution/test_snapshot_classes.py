@@ -33,8 +33,8 @@ QUERIES = [
     f"SELECT k, COUNT(*) AS n FROM hits {FAR} WHERE v > 1 GROUP BY k",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 28\n"
-DIGEST = "50270fb92b39c993"
+NUMBER = b"moteloom engine 29\n"
+DIGEST = "c0972b8ca731fc78"
 
 
 @pytest.mark.promise("snapshot")
