@@ -50,6 +50,7 @@ NEAREST = {
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/planner": (
         ANSWERS,
+        "tests/planner/test_multiple_search.py",
         "tests/planner/test_rules.py",
         "tests/planner/test_acquire_only_windowed_ticks.py",
         "tests/planner/test_pushdown.py",
