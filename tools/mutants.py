@@ -137,7 +137,12 @@ class Mutant:
 
     @property
     def tests(self):
-        return next(tests for folder, tests in NEAREST.items() if self.file.startswith(folder))
+        """The test module of the same name and the tests of the folder, then those that are nearest."""
+        path = Path(self.file)
+        folder = Path("tests", *path.parts[path.parts[0] == "basestation" : -1])
+        own = [str(found.relative_to(ROOT)) for found in sorted((ROOT / "tests").rglob(f"test_{path.stem}.py"))]
+        nearest = next(tests for beginning, tests in NEAREST.items() if self.file.startswith(beginning))
+        return (*own, *([str(folder)] if len(folder.parts) > 2 and (ROOT / folder).is_dir() else []), *nearest)
 
 
 def recorded(folder=RECORDED):
