@@ -8,7 +8,6 @@ not acknowledged. A start restores the newest readable snapshot and takes the en
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -399,6 +398,8 @@ class DurableStation:
             if isinstance(self.station.archive, MemoryArchive):
                 self.station.archive.take_all()
             return
-        with suppress(Exception):  # it was refused then, or failed in the same way, and its user knows
+        try:
             apply(entry, self.station)
+        except Exception as why:  # it was refused then, or failed in the same way, and its user knows
+            log.info("command fails again", kind=entry.kind, at_ms=entry.now_ms, error=why)
         yield

@@ -45,19 +45,19 @@ def test_recomputed_coverage_is_the_same():
 
 @pytest.mark.promise("queries-apart")
 def test_anchor_survives_days_without_queries():
-    engine, everybody = Engine(CATALOG, tidy_every=1), np.zeros(3, bool)
+    engine, none_excluded = Engine(CATALOG, tidy_every=1), np.zeros(3, bool)
     engine.deliver("road", came().take(came().tick < DAY))
     engine.on_clock(300)
     engine.ledger()  # takes in what waits
     intake = engine._intakes.extents["road"]
-    intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).anchor(0)
+    intake.site_coverage.tally(2, none_excluded, WHOLE_SCOPE).anchor(0)
     begin, behind = np.array([0]), np.array([100])
-    used = intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).between(begin, behind).tolist()
+    used = intake.site_coverage.tally(2, none_excluded, WHOLE_SCOPE).between(begin, behind).tolist()
     assert used[0] > 0
     engine.on_clock(3 * DAY)
     engine.ledger()
     assert intake.begun > 300
-    assert intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).between(begin, behind).tolist() == used
+    assert intake.site_coverage.tally(2, none_excluded, WHOLE_SCOPE).between(begin, behind).tolist() == used
 
 
 @pytest.mark.promise("queries-apart")

@@ -154,8 +154,10 @@ def _converter(values, attribute):
 
 
 def _motes(sensors):
-    everybody = {RELAY: {}, **sensors}
-    return {number: Site(number, (0.0, 0.0, 0.0), "telosb", of, 31_320.0) for number, of in sorted(everybody.items())}
+    sensors_by_mote = {RELAY: {}, **sensors}
+    return {
+        number: Site(number, (0.0, 0.0, 0.0), "telosb", of, 31_320.0) for number, of in sorted(sensors_by_mote.items())
+    }
 
 
 def _links(sites):
