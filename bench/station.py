@@ -77,7 +77,7 @@ def _measure(count, folder):
     scenario = MoteScenario(str(SCENARIO))
     journal = CountedJournal(folder)
     make = make_factory(scenario.deployment, False)
-    durable = DurableStation(journal, make, BEGIN_MS, make.outside)
+    durable = DurableStation(journal, make, BEGIN_MS)
     motes = scenario.start(BEGIN_MS, 1, None)
     wire = CountedWire(motes.wire)
     durable.connect(wire)
@@ -112,7 +112,7 @@ def _measure(count, folder):
         durable.step(now)
     journal.close()
     begin = time.perf_counter()
-    again = DurableStation(journal := Journal(folder), make, now, make.outside)
+    again = DurableStation(journal := Journal(folder), make, now)
     start = time.perf_counter() - begin
     journal.close()
     ms = np.array(looks) * 1_000

@@ -79,10 +79,11 @@ def _image(desired: Image | None, reconciler: MoteReconciler | None, kind: Frame
 
 
 def describe_topology(station: Station) -> Mapping[str, Any]:
-    """The gateways, the parent of each mote, and each link as its receiver reports it."""
+    """The gateways, the declared motes, the parent of each mote, and each link as its receiver reports it."""
     world = station.world
     return {
         "gateways": list(world.tree.roots),
+        "motes": sorted(world.deployment.motes if world.deployment is not None else world.tree.parent),
         "parents": [{"mote": mote, "parent": parent} for mote, parent in sorted(world.tree.parent.items())],
         "links": [
             {"sender": sender, "receiver": receiver, "ratio": round(quality / QUALITY_MAX, 2)}

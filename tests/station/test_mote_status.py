@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from acquisition.batch import Batch
+from basestation.cli.topology import draw_tree
 from basestation.station.latest_readings import LatestReadings
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.reading_account import DeliveryKind, ReadingAccount
@@ -133,3 +134,29 @@ def test_missed_counts_the_last_due_readings_only():
     assert account.recent(949, 100) == (95, 30)
     assert account.recent(949, 20) == (20, 5)
     assert account.recent(949, 10) == (10, 0)
+
+
+def test_routing_tree_is_drawn_with_its_links():
+    topology = {
+        "gateways": [0, 100],
+        "motes": [3, 4, 5, 6, 9],
+        "parents": [{"mote": mote, "parent": parent} for mote, parent in ((3, 0), (4, 3), (5, 3), (6, 0))],
+        "links": [{"sender": 4, "receiver": 3, "ratio": 0.5}, {"sender": 3, "receiver": 4, "ratio": 0.25}],
+    }
+    assert list(draw_tree(topology)) == [
+        "gateway 0",
+        "├─ 3  up ?  down ?",
+        "│  ├─ 4  up 0.50  down 0.25",
+        "│  └─ 5  up ?  down ?",
+        "└─ 6  up ?  down ?",
+        "gateway 100",
+        "without a path: 9",
+    ]
+
+
+def test_tree_of_a_running_network_is_drawn(network):
+    network.submit(QUERIES[0])
+    network.live(60)
+    drawn = list(draw_tree(describe_topology(network.durable.station)))
+    assert [line.split("  ")[0] for line in drawn] == ["gateway 0", "├─ 3", "└─ 4"]
+    assert all("down 1.00" in line for line in drawn[1:])
