@@ -25,7 +25,7 @@ ROWS = st.lists(
 
 
 class Stream:
-    """What a folder asks of a stream."""
+    """The part of a stream that a folder reads."""
 
     by_site = False
 
