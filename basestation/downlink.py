@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from basestation.controller.admission import bind_single_query, rejecting_errors
-from basestation.controller.aggregate_placement import AggregatePlacement, add_query
+from basestation.controller.aggregate_placement import AggregatePlacement, Candidate, add_query
 from basestation.controller.dispatch import defer_if_waiting, find_reporting_starts, plan_desired_state
 from basestation.controller.lifetime import check_lifetimes, fit_lifetime, without_lifetime
 from basestation.controller.network_plan import PlanCache
@@ -26,6 +26,16 @@ class QueryChange:
     query: QueryRecord
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A candidate state with a new query, the desired states in it (`target`), and the queries that are placed anew, by number."""
+
+    candidate: Candidate
+    target: World
+    queries: Mapping[int, QueryRecord]
+    plans: PlanCache
+
+
 def deploy(
     text: str, world: World, engine: Engine, name: str | None = None, number: int | None = None, end: int | None = None
 ) -> QueryChange:
@@ -34,31 +44,34 @@ def deploy(
     A query that ran before has its `number`, and the tick `end` at which its FOR is over.
     """
     number = world.next_number() if number is None else number
-    plans = PlanCache(engine.clock + 1)
+    planned = plan_query(text, world, engine.clock + 1, number, end)
+    queries = {**planned.queries, number: replace(planned.queries[number], name=name)}
+    with rejecting_errors(text, planned.queries[number].plan):
+        register_queries(number, queries, planned.candidate.placements, engine, world)
+    return _commit(number, queries, planned.candidate.world, planned.target, world, engine.clock + 1)
+
+
+def plan_query(text: str, world: World, now: int, number: int, end: int | None = None) -> PlannedQuery:
+    """Plan a query beside those that run; nothing changes. DiagnosticError if it cannot run. `end` is as for `deploy`."""
+    plans = PlanCache(now)
     bound = bind_single_query(text, world)
-    if end is not None and start_tick(bound.options, plans.now) is None:
-        bound = replace(bound, options=replace(bound.options, run_for=end - plans.now))
+    if end is not None and start_tick(bound.options, now) is None:
+        bound = replace(bound, options=replace(bound.options, run_for=end - now))
     with rejecting_errors(text, bound):
         plan = fit_lifetime(bound, world, plans)
         added = add_query(plan, world, plans, text, number)
         candidate = plan_jointly(added, plans)
         before = _without(world, candidate.placements)
-        target = plan_desired_state(candidate.world, plans, _find_renewed(candidate.placements, before))
+        renewed = set[str]().union(*(find_renewed_extents(p.query, before) for p in candidate.placements.values()))
+        target = plan_desired_state(candidate.world, plans, renewed)
         check_lifetimes(candidate.world, plans)
-        queries = _set_report_starts(candidate.placements, before, target, plans.now)
-        queries[number] = replace(queries[number], name=name)
-        register_queries(number, queries, candidate.placements, engine, world)
-    return _commit(number, queries, candidate.world, target, world, plans.now)
+        queries = _set_report_starts(candidate.placements, before, target, now)
+    return PlannedQuery(candidate, target, queries, plans)
 
 
 def _without(world: World, placements: Placements) -> World:
     """The world as if the queries that are placed now were not live."""
     return replace(world, live={number: query for number, query in world.live.items() if number not in placements})
-
-
-def _find_renewed(placements: Placements, before: World) -> set[str]:
-    """The extents that need new samplings."""
-    return set[str]().union(*(find_renewed_extents(placement.query, before) for placement in placements.values()))
 
 
 def _set_report_starts(placements: Placements, before: World, target: World, now: int) -> dict[int, QueryRecord]:

@@ -19,12 +19,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 example:
   {EXAMPLE}
+  moteloom query submit --dry-run 'SELECT AVG(temperature) FROM lab [NOW]'
   moteloom query watch 1
   moteloom query submit --name warm 'SELECT site FROM lab [NOW] WHERE temperature > 25'
   moteloom query replace warm 'SELECT site FROM lab [NOW] WHERE temperature > 20'"""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", title="verbs")
     submit = verbs.add_parser("submit", help="submit a query; prints its number")
     _add_text(submit)
+    submit.add_argument(
+        "--dry-run", action="store_true", help="show its plan and what it would cost the motes; nothing runs"
+    )
     list_verb = verbs.add_parser("list", help="all queries and their states")
     list_verb.add_argument("--state", choices=STATES, metavar="STATE", help=f"only these: {', '.join(STATES)}")
     for name, help in (
@@ -85,11 +89,35 @@ def _submit(options: argparse.Namespace) -> int:
 
     text, _ = query_text(options)
     where = "/v1/queries" if options.verb == "submit" else f"{_path(options)}/replace"
+    if options.verb == "submit" and options.dry_run:
+        return _print_dry_run(client_of(options).post(where, text, name=options.name, dry_run="true"), options)
     found = client_of(options).post(where, text, name=options.name)
     if options.watch:
         return _watch(argparse.Namespace(**vars(options) | {"which": str(found["number"])}))
     print(json.dumps(found) if options.output == "json" else found["number"])
     return 0
+
+
+def _print_dry_run(found: dict[str, Any], options: argparse.Namespace) -> int:
+    from basestation.explain import render_statement
+
+    if options.output == "json":
+        print(json.dumps(found))
+        return 0
+    print(render_statement(found["plan"]))
+    for name, title in ("now", "now"), ("with_query", "with this query"):
+        if found["cost"] is not None:
+            print(f"{title + ':':<17}{_cost(found['cost'][name])}")
+    print(f"motes that get other work: {', '.join(map(str, found['changed_motes'])) or 'none'}")
+    return 0
+
+
+def _cost(cost: dict[str, Any]) -> str:
+    """The work of all motes in an hour, and how long the first battery lasts."""
+    if "refused" in cost:
+        return str(cost["refused"])
+    days = "" if cost["days"] is None else f", the first battery is empty after {cost['days']:,.0f} days"
+    return f"{cost['messages']:,.0f} messages, {cost['bytes']:,.0f} bytes, {cost['joules']:.3g} J an hour{days}"
 
 
 def _path(options: argparse.Namespace) -> str:

@@ -120,19 +120,23 @@ class Engine:
         """
         if number in self._registry:
             raise ValueError(f"query {number} runs already")
-        missing = find_unsupported(plan)
-        if missing:
-            raise UnsupportedPlanError(missing)
         self._catch_up()
-        since = start_tick(plan.options, self.clock + 1)
-        if since is not None and since < self._first_tick(plan):
-            raise StartBeforeRecordError(since, self._first_tick(plan))
+        self.check(plan)
         self._announced.discard(number)
         try:
             self._run(number, plan, fed, folds or {}, reports_from, reads)
         except MemoryError as error:  # for the past that it reads
             self._drop_unused_folds()
             self._failures.append(QueryFailure(number, OUT_OF_MEMORY, str(error), self.clock))
+
+    def check(self, plan: Plan) -> None:
+        """Raise UnsupportedPlanError or StartBeforeRecordError where `add` would; nothing changes."""
+        missing = find_unsupported(plan)
+        if missing:
+            raise UnsupportedPlanError(missing)
+        since = start_tick(plan.options, self.clock + 1)
+        if since is not None and since < self._first_tick(plan):
+            raise StartBeforeRecordError(since, self._first_tick(plan))
 
     def _run(
         self,

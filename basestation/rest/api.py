@@ -14,6 +14,7 @@ from basestation.rest.control import StationControl
 from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
 from basestation.rest.station_routes import station_routes
+from basestation.rest.text_routes import text_routes
 from basestation.rest.wire import PROBLEM, HttpProblemError
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
@@ -44,7 +45,8 @@ def make_api(control: StationControl, token: str | None, is_ending: Callable[[],
             )
 
     api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(authorised)])
-    for router in (query_routes(control), result_routes(control, is_ending), station_routes(control, is_ending)):
+    routers = (query_routes(control), text_routes(control), result_routes(control, is_ending))
+    for router in (*routers, station_routes(control, is_ending)):
         api.include_router(router)
     api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))

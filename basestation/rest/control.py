@@ -25,6 +25,15 @@ class StationControl(Protocol):
     def submit(self, text: str, key: str | None, name: str | None = None) -> JsonObject:
         """Accept a query. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
 
+    def dry_run(self, text: str, name: str | None = None) -> JsonObject:
+        """The effect that a submission would have now: plan, costs, motes that would change. DiagnosticError where it cannot run."""
+
+    def check(self, text: str) -> JsonObject:
+        """Every error of a text, or its statements."""
+
+    def explain(self, text: str) -> list[tuple[JsonObject, str]]:
+        """Each statement of a text, as JSON and as text. DiagnosticError: the text has errors."""
+
     def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
         """Accept a query in the place of another, which answers no window after this tick."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
@@ -38,8 +38,17 @@ def query_routes(control: StationControl) -> APIRouter:
     router = APIRouter()
 
     @router.post("/v1/queries", status_code=201, summary="Submit a query")
-    async def submit(request: Request, key: Key = None, name: Name = None) -> Any:
-        text, name = await _text_of(request, name)
+    async def submit(
+        request: Request,
+        response: Response,
+        key: Key = None,
+        name: Name = None,
+        dry_run: Annotated[bool, Query(description="plan it and say what it would cost; nothing runs")] = False,
+    ) -> Any:
+        text, name = await read_text(request, name)
+        if dry_run:
+            response.status_code = 200
+            return await run_in_threadpool(control.dry_run, text, name)
         return await run_in_threadpool(control.submit, text, key, name)
 
     @router.get("/v1/queries", summary="All queries, the oldest first")
@@ -85,7 +94,7 @@ def query_routes(control: StationControl) -> APIRouter:
 
     @router.post("/v1/queries/{query}/replace", status_code=201, summary="Submit a query in the place of another")
     async def replace(request: Request, query: str, key: Key = None, name: Name = None) -> Any:
-        text, name = await _text_of(request, name)
+        text, name = await read_text(request, name)
         try:
             return await run_in_threadpool(control.replace, query, text, key, name)
         except KeyError:
@@ -94,7 +103,7 @@ def query_routes(control: StationControl) -> APIRouter:
     return router
 
 
-async def _text_of(request: Request, name: str | None) -> tuple[str, str | None]:
+async def read_text(request: Request, name: str | None) -> tuple[str, str | None]:
     """The text of a query and its name: the body, or its JSON keys `text` and `name`."""
     body = b""
     async for chunk in request.stream():

@@ -15,6 +15,7 @@ from basestation.station.mote_description import describe_latest, describe_motes
 from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
+from basestation.station.text_description import check_start, check_text, describe_dry_run, explain_text
 
 Found = TypeVar("Found")
 
@@ -37,6 +38,22 @@ class LiveControl:
         durable = self._runner.durable
         return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name))))
 
+    def dry_run(self, text: str, name: str | None = None) -> JsonObject:
+        station = self._station
+        world = station.world
+        try:
+            found, planned = describe_dry_run(text, world, station.engine.clock, name)
+        except QueryStateError as error:
+            raise _wrong_state(error) from None
+        self._runner.call(lambda now_ms: check_start(text, planned, world, station.engine))
+        return found
+
+    def check(self, text: str) -> JsonObject:
+        return check_text(text, self._station.world)
+
+    def explain(self, text: str) -> list[tuple[JsonObject, str]]:
+        return explain_text(text, self._station.world)
+
     def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
         number, durable = self._find_replaced(query, key), self._runner.durable
         return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name))))
@@ -52,7 +69,7 @@ class LiveControl:
         except KeyReusedError as error:
             raise HttpProblemError(422, "key-reused", str(error), error.help) from None
         except QueryStateError as error:
-            raise HttpProblemError(409, "not-in-this-state", str(error), error.help) from None
+            raise _wrong_state(error) from None
 
     def number_of(self, query: str) -> int:
         """The number of a query by its number or name: the one that may still answer, else the newest that had the name."""
@@ -154,6 +171,10 @@ class LiveControl:
                 "dropped": dict(storage.dropped),
             },
         }
+
+
+def _wrong_state(error: QueryStateError) -> HttpProblemError:
+    return HttpProblemError(409, "not-in-this-state", str(error), error.help)
 
 
 def _extent_as_json(extent: Extent) -> JsonObject:
