@@ -48,6 +48,7 @@ NEAREST = {
     "basestation/replay": ("tests/replay",),
     "basestation/progress": (ANSWERS, "tests/progress", CHOICES),
     "basestation/algebra": (ANSWERS, "tests/algebra"),
+    "basestation/language": ("tests/language",),
     "basestation/planner": (
         ANSWERS,
         "tests/planner/test_multiple_search.py",
