@@ -2,10 +2,14 @@
 
     archive/extent=<name>/date=<UTC day>/part-<entry>-<random>.zstd.parquet
 
-A file has `_tick`, `_time`, `_site`, `_arrival`, `_weight` and one column per attribute, sorted by tick and site. An
-attribute with a scale is a decimal of that scale: exact for every reader, and 64-bit multiples inside the file.
+A file has the columns of SYSTEM and one column per attribute, sorted by site and tick. An attribute with a scale is a
+decimal of that scale: exact for every reader, and 64-bit multiples inside the file. `_index` counts the tuples of an
+extent in the order of their delivery. A correction has the `_index` of the tuple that it changes and a `_revision` above
+0; its `_weight` is -1 where it retracts the tuple, and with `_index` 0 it names a reading by its tick and site.
 """
 
+import hashlib
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -17,6 +21,8 @@ from acquisition.batch import Batch, add_missing_columns, dtype_of, mask_of
 from acquisition.extent import Extent
 from acquisition.schema import Attribute, Type
 from acquisition.ticks import date_of
+from basestation.archive.numbering import INDEX, REVISION
+from gateway.errors import MoteloomError
 
 SUFFIX = ".zstd.parquet"
 DIGITS = 18  # the most decimal digits that Parquet stores in 64 bits
@@ -24,15 +30,29 @@ SYSTEM = (
     pa.field("_tick", pa.int64(), nullable=False),
     pa.field("_time", pa.timestamp("us", tz="UTC"), nullable=False),
     pa.field("_site", pa.int64(), nullable=False),
+    pa.field("_index", pa.int64(), nullable=False),
     pa.field("_arrival", pa.int64(), nullable=False),
     pa.field("_weight", pa.int8(), nullable=False),
+    pa.field("_revision", pa.int32(), nullable=False),
 )
+LAYOUT = "2"
+"""In the metadata of each file; files of layout 1 have no `_index` and no `_revision`."""
+ROW_GROUP = 131_072
+"""Rows of a group: a reader skips groups by the least and greatest site and tick in them."""
 
 _SYSTEM_NAMES = ("_tick", "_site", "_arrival", "_weight")
 
 
+class ArchiveSchemaError(MoteloomError):
+    """A file of the archive has columns that do not fit; the message names both."""
+
+
 def extent_folder(root: Path, extent: str) -> Path:
     return root / "archive" / f"extent={extent}"
+
+
+def day_folder(root: Path, extent: str, day: str) -> Path:
+    return extent_folder(root, extent) / f"date={day}"
 
 
 def arrow_type(attribute: Attribute) -> pa.DataType:
@@ -44,18 +64,32 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
 
 
 def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
-    """The schema of an extent's files, with units and the length of a tick in the metadata."""
+    """The schema of an extent's files, with units, the length of a tick and the version of the schema in the metadata."""
     fields = [pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema]
-    return pa.schema([*SYSTEM, *fields], metadata={"moteloom.extent": extent.name, "moteloom.tick_ms": str(tick_ms)})
+    metadata = {
+        "moteloom.extent": extent.name,
+        "moteloom.tick_ms": str(tick_ms),
+        "moteloom.layout": LAYOUT,
+        "moteloom.schema": schema_version(fields),
+    }
+    return pa.schema([*SYSTEM, *fields], metadata=metadata)
+
+
+def schema_version(fields: Iterable[pa.Field]) -> str:
+    """A short digest of the attributes: equal for equal names, types, scales and units."""
+    parts = [f"{field.name} {field.type} {(field.metadata or {}).get(b'unit', b'').decode()}" for field in fields]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:
-    """A batch as an Arrow table, as it is written to a file."""
+    """A numbered batch (`basestation.archive.numbering`) as an Arrow table, as it is written to a file."""
+    index, revision = batch.columns[INDEX], batch.columns[REVISION]
     batch = add_missing_columns(extent.schema, batch)
     schema = arrow_schema(extent, tick_ms)
     time = pa.array(batch.tick * (tick_ms * 1000), pa.int64()).cast(SYSTEM[1].type)
     weight = pa.array(batch.weight.astype(np.int8))
-    arrays = [pa.array(batch.tick), time, pa.array(batch.site), pa.array(batch.arrival), weight]
+    arrays = [pa.array(batch.tick), time, pa.array(batch.site), pa.array(index), pa.array(batch.arrival), weight]
+    arrays.append(pa.array(revision.astype(np.int32)))
     arrays += [_array(batch.columns[a.name], mask_of(batch, a.name), a) for a in extent.schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
@@ -71,6 +105,31 @@ def batch_of(extent: Extent, table: pa.Table) -> Batch:
             valid[a.name] = mask
     tick, site, arrival, weight = (np.asarray(table.column(name)).astype(np.int64) for name in _SYSTEM_NAMES)
     return Batch(tick, site, arrival, weight, columns, valid)
+
+
+def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
+    """The rows of a file under a newer schema: a column that it lacks is null, a narrower one is widened.
+
+    ArchiveSchemaError where a column of the file does not fit, as where its unit is another.
+    """
+    arrays = []
+    for field in schema:
+        at = table.schema.get_field_index(field.name)
+        if at < 0:
+            absent = None if field.nullable else 0  # layout 1 has no `_index` and no `_revision`
+            arrays.append(pa.repeat(pa.scalar(absent, field.type), table.num_rows))
+            continue
+        found, column = table.schema.field(at), table.column(at)
+        units = [((each.metadata or {}).get(b"unit") or b"").decode() or "no unit" for each in (found, field)]
+        if units[0] != units[1]:
+            raise ArchiveSchemaError(f"{name}: expected `{field.name}` in {units[1]}, found {units[0]}")
+        try:
+            arrays.append(column if found.type == field.type else column.cast(field.type))
+        except pa.ArrowInvalid as why:
+            raise ArchiveSchemaError(
+                f"{name}: expected `{field.name}` as {field.type}, found {found.type}: {why}"
+            ) from why
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:

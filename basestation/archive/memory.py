@@ -1,11 +1,13 @@
 """An archive in memory: that of tests and simulations, and of a running station the readings that no file holds yet."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from acquisition.batch import Batch, add_missing_columns, concatenate, empty_batch
 from acquisition.extent import Extent
+from basestation.archive.numbering import INDEX, REVISION, TupleNumbers
 
 MOST_BATCHES = 32
 """Batches of an extent that are kept apart; a step delivers few readings, and a batch costs some 2 kB."""
@@ -16,10 +18,14 @@ class MemoryArchive:
 
     def __init__(self) -> None:
         self._batches: dict[str, list[Batch]] = {}
+        self._numbers = TupleNumbers()
         self.rows = 0
 
     def append(self, extent: Extent, batch: Batch) -> None:
-        self._add(extent.name, add_missing_columns(extent.schema, batch))
+        numbered = self._numbers.number(extent.name, batch)
+        whole = add_missing_columns(extent.schema, numbered)
+        numbers = {name: numbered.columns[name] for name in (INDEX, REVISION)}
+        self._add(extent.name, replace(whole, columns={**whole.columns, **numbers}))
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         found = concatenate([empty_batch(extent.schema), *self._batches.get(extent.name, [])])

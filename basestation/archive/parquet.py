@@ -1,25 +1,44 @@
-"""An archive of Parquet files, which appear in the tree when the journal of the station says so.
+"""An archive of Parquet files, whose tree holds the files that the manifest of the station lists.
 
-A roll is an entry of the station's journal. Its files are staged and synced before that entry is committed, and published
-after. Staged names begin with the number of the entry, so a start knows those of a committed roll from those of one that
-never was. A reader of the tree sees each reading once. Files never change.
+New files are staged and synced outside the tree. A transaction of the station's journal lists them in the manifest
+(`basestation.archive.manifest`), and `settle` then brings the tree to what is listed. So a staged file appears only if it
+was committed, each reading stands in the tree once, and a start finishes what a crash interrupted. Files never change.
 """
 
+import hashlib
 import os
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.extent import Extent
-from basestation.archive.layout import SUFFIX, arrow_schema, batch_of, days_of, extent_folder, table_of
-from basestation.archive.sync import sync_path
+from basestation.archive.layout import (
+    ROW_GROUP,
+    SUFFIX,
+    arrow_schema,
+    batch_of,
+    conform,
+    day_folder,
+    days_of,
+    extent_folder,
+    table_of,
+)
+from basestation.archive.manifest import ArchiveFile
+from basestation.archive.numbering import TupleNumbers
+from basestation.archive.sync import exchange_folders, make_folder, sync_path
 
 STAGING = "staging"
+_NAME = re.compile(r"part-\d{12}-[0-9a-f]{8}" + re.escape(SUFFIX))
+_DAY = "day-"
+"""Begins the names of folders that are about to enter the tree or have left it."""
 
 
 class ParquetArchive:
@@ -27,57 +46,80 @@ class ParquetArchive:
 
     def __init__(self, root: Path, tick_ms: int) -> None:
         self.root, self._tick_ms = root, tick_ms
-        self._staging, self._appended = root / STAGING, 0
-        self._discarded: set[str] = set()
-        _make(self._staging)
+        self.staging, self._appended = root / STAGING, 0
+        self._numbers = TupleNumbers()
+        make_folder(self.staging)
 
     def append(self, extent: Extent, batch: Batch) -> None:
         """Write and publish readings at once, where no journal has a say."""
         self._appended += 1
+        staged = self.stage(self._appended, extent, self._numbers.number(extent.name, batch))
         try:
-            self.stage(self._appended, extent, batch)
-            self.recover(self._appended)
+            self.settle(staged)
         except OSError:
-            self.discard(self._appended)  # the caller appends them again, or does not
+            self.discard(staged)  # the caller appends them again, or does not
             raise
 
-    def stage(self, entry: int, extent: Extent, batch: Batch) -> None:
-        """Write the readings of an extent durably, invisible to readers, for an entry that is about to be committed."""
-        for day, tuples in days_of(batch, self._tick_ms):
-            ordered = tuples.take(np.lexsort((tuples.site, tuples.tick)))
-            path = self._staging / f"{entry:012}.{extent.name}.{day.isoformat()}{SUFFIX}"
-            self._discarded.discard(path.name)
-            with path.open("wb") as file:
-                pq.write_table(table_of(extent, ordered, self._tick_ms), file, compression="zstd")
-                file.flush()
-                os.fsync(file.fileno())
-        sync_path(self._staging)
+    def stage(self, entry: int, extent: Extent, batch: Batch) -> list[ArchiveFile]:
+        """Write the numbered readings of an extent durably, invisible to readers, one file for each day."""
+        return [
+            self.stage_table(entry, extent.name, day.isoformat(), table_of(extent, tuples, self._tick_ms))
+            for day, tuples in days_of(batch, self._tick_ms)
+        ]
 
-    def discard(self, entry: int) -> None:
-        """Give up the staged files of an entry that was not committed; those that cannot be deleted now are so later."""
-        self._discarded |= {path.name for staged, _, _, path in self._staged() if staged == entry}
-        with suppress(OSError):  # `recover` tries again, and reports it
-            self.recover(entry - 1)
+    def stage_table(self, entry: int, extent: str, day: str, table: pa.Table) -> ArchiveFile:
+        """Write the rows of an extent's day durably, invisible to readers.
 
-    def recover(self, last: int) -> int:
-        """Publish the files of entries up to the last one that is committed, and delete others; how many were published."""
-        count = 0
-        for entry, extent, day, path in list(self._staged()):
-            if entry > last or path.name in self._discarded:
+        Names have chance in them: after a restore, numbers of entries come again.
+        """
+        path = self.staging / f"part-{entry:012}-{os.urandom(4).hex()}{SUFFIX}"
+        try:
+            return write_file(path, extent, day, table)
+        except OSError:
+            with suppress(OSError):  # a staged file that no manifest lists never appears, so the first error counts
+                path.unlink(missing_ok=True)
+            raise
+
+    def discard(self, files: Iterable[ArchiveFile]) -> None:
+        """Delete staged files that are not listed. Those that cannot be deleted now never appear, and `settle` tries again."""
+        for file in files:
+            with suppress(OSError):
+                (self.staging / file.name).unlink(missing_ok=True)
+
+    def settle(self, listed: Sequence[ArchiveFile]) -> list[str]:
+        """Bring the tree to what is listed, and delete all else that is staged; the names of removed files, which have left.
+
+        A folder that loses files is replaced by one without them in one step, so a reader sees each reading once.
+        """
+        by_name = {file.name: file for file in listed}
+        changed = {(file.extent, file.day) for file in listed if file.is_removed}
+        for path in list(self.staging.iterdir()):
+            if path.name.startswith(_DAY):
+                shutil.rmtree(path)
+            elif (file := by_name.get(path.name)) is None or file.is_removed:
                 path.unlink()
-                self._discarded.discard(path.name)
             else:
-                self._publish(path, entry, extent, day)
-                count += 1
-        return count
+                changed.add((file.extent, file.day))
+        for extent, day in sorted(changed):
+            self._settle_day(
+                day_folder(self.root, extent, day), [f for f in listed if (f.extent, f.day) == (extent, day)]
+            )
+        return [file.name for file in listed if file.is_removed]
+
+    def adopt(self) -> tuple[list[ArchiveFile], list[Path]]:
+        """The files of the tree as a manifest lists them, and those that cannot be read or are no files of an archive."""
+        found, foreign = [], []
+        for path in sorted(path for path in (self.root / "archive").rglob("*") if not path.is_dir()):
+            file = describe_file(path)
+            foreign.append(path) if file is None else found.append(file)
+        return found, foreign
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         """The published tuples with first <= tick <= last, by tick, then site."""
         schema = arrow_schema(extent, self._tick_ms)
         in_range = (pc.field("_tick") >= first) & (pc.field("_tick") <= last)
-        tables = [
-            pq.read_table(file, schema=schema, filters=in_range, partitioning=None) for file in self.files(extent)
-        ]
+        tables = [conform(pq.read_table(file, filters=in_range, partitioning=None), schema, str(file))
+                  for file in self.files(extent)]  # fmt: skip
         found = concatenate([empty_batch(extent.schema), *(batch_of(extent, table) for table in tables)])
         return found.take(np.lexsort((found.site, found.tick)))
 
@@ -85,22 +127,89 @@ class ParquetArchive:
         """The files of an extent, oldest day first."""
         return sorted(extent_folder(self.root, extent.name).glob(f"date=*/part-*{SUFFIX}"))
 
-    def _staged(self) -> Iterator[tuple[int, str, str, Path]]:
-        for path in sorted(self._staging.glob(f"*{SUFFIX}")):
-            entry, extent, day = path.name.removesuffix(SUFFIX).split(".")
-            yield int(entry), extent, day, path
+    def _settle_day(self, folder: Path, files: Sequence[ArchiveFile]) -> None:
+        staged = [self.staging / file.name for file in files if not file.is_removed]
+        entering = [path for path in staged if path.exists()]
+        present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+        leaving = {file.name for file in files if file.is_removed} & present
+        staying = present - leaving
+        if not leaving:
+            for path in entering:
+                self._enter(path, folder)
+        elif not staying and not entering:
+            gone = self._new_folder()
+            os.rename(folder, gone)
+            sync_path(folder.parent)
+            shutil.rmtree(gone)
+        else:
+            self._replace(folder, [folder / name for name in sorted(staying)], entering)
+        for path in entering:
+            path.unlink(missing_ok=True)
 
-    def _publish(self, path: Path, entry: int, extent: str, day: str) -> None:
-        """Move a file into the tree. Its name has chance in it: after a restore, numbers of entries come again."""
-        folder = extent_folder(self.root, extent) / f"date={day}"
-        _make(folder)
-        path.rename(folder / f"part-{entry:012}-{os.urandom(4).hex()}{SUFFIX}")
+    def _enter(self, path: Path, folder: Path) -> None:
+        make_folder(folder)
+        path.rename(folder / path.name)
         sync_path(folder)
 
-
-def _make(folder: Path) -> None:
-    """Create a folder durably: it survives a power failure."""
-    if not folder.is_dir():
-        _make(folder.parent)
-        folder.mkdir(exist_ok=True)
+    def _replace(self, folder: Path, staying: Iterable[Path], entering: Iterable[Path]) -> None:
+        """Let a folder with other files take the place of a folder, in one step."""
+        fresh = self._new_folder()
+        fresh.mkdir()
+        for path in staying:
+            os.link(path, fresh / path.name)
+        for path in entering:
+            if not (fresh / path.name).exists():
+                os.link(path, fresh / path.name)
+        sync_path(fresh)
+        exchange_folders(fresh, folder)
         sync_path(folder.parent)
+        sync_path(self.staging)
+        shutil.rmtree(fresh)
+
+    def _new_folder(self) -> Path:
+        return self.staging / f"{_DAY}{os.urandom(8).hex()}"
+
+
+def write_file(path: Path, extent: str, day: str, table: pa.Table) -> ArchiveFile:
+    """Write rows, sorted by site and tick, and sync them; the file as a manifest lists it."""
+    keys = [table[name].to_numpy() for name in ("_index", "_arrival", "_tick", "_site")]
+    table = table.take(pa.array(np.lexsort(keys)))
+    with path.open("wb") as file:
+        pq.write_table(table, file, compression="zstd", row_group_size=ROW_GROUP, write_page_index=True)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_path(path.parent)
+    ticks = pc.min_max(table["_tick"])
+    return ArchiveFile(
+        path.name,
+        extent,
+        day,
+        table.num_rows,
+        path.stat().st_size,
+        ticks["min"].as_py(),
+        ticks["max"].as_py(),
+        digest_of(path),
+    )
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def describe_file(path: Path) -> ArchiveFile | None:
+    """A file of the tree as a manifest lists it; None where its place, name or content is not that of such a file."""
+    extent, day = path.parent.parent.name.removeprefix("extent="), path.parent.name.removeprefix("date=")
+    if path.parent.parent.name == extent or path.parent.name == day or not _NAME.fullmatch(path.name):
+        return None
+    try:
+        with pq.ParquetFile(path) as file:
+            ticks = pc.min_max(file.read(["_tick"])["_tick"])
+            whose = (file.schema_arrow.metadata or {}).get(b"moteloom.extent")
+    except (OSError, pa.ArrowException, KeyError):
+        return None
+    if whose != extent.encode() or not ticks["min"].is_valid:
+        return None
+    size, rows = path.stat().st_size, file.metadata.num_rows
+    return ArchiveFile(path.name, extent, day, rows, size, ticks["min"].as_py(), ticks["max"].as_py(), digest_of(path))

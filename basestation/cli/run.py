@@ -14,7 +14,6 @@ from basestation.cli.simulation import parse_span
 from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE, parse_port
 
 if TYPE_CHECKING:
-    from basestation.archive.parquet import ParquetArchive
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
     from basestation.station.service_manager import ServiceManager
@@ -136,6 +135,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from basestation.cli.station_link import make_publisher
+    from basestation.station.archive_recovery import open_archive
     from basestation.station.assembly import check_loopback, make_factory
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
@@ -152,7 +152,7 @@ def _run(options: argparse.Namespace) -> int:
         deployment, scenario = _deployment(options)
         make = make_factory(deployment, options.agenda)
         wall_ms = time.time_ns() // 1_000_000
-        archive = _archive(options, make.catalog.tick_ms, journal.last)
+        archive = open_archive(options.data, make.catalog.tick_ms, journal)
         durable = DurableStation(journal, make, wall_ms)
         make.check(durable.station)
         now_ms = max(wall_ms, durable.last_ms)
@@ -223,15 +223,6 @@ def _reload(options: argparse.Namespace, durable: "DurableStation", manager: "Se
             durable.note(now_ms, "a change of the deployment is not taken", why=change)
         durable.note(now_ms, "the deployment was read again", changes=len(changes))
     manager.ready()
-
-
-def _archive(options: argparse.Namespace, tick_ms: int, last: int) -> "ParquetArchive":
-    """The archive in the data directory, with the files of every roll that was committed."""
-    from basestation.archive.parquet import ParquetArchive
-
-    archive = ParquetArchive(options.data, tick_ms)
-    archive.recover(last)
-    return archive
 
 
 def _link(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from basestation.archive.manifest import FileChange
 from basestation.archive.memory import MemoryArchive
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.execution.snapshot import SnapshotError
@@ -206,23 +207,33 @@ class DurableStation:
         held = self.station.archive
         if not isinstance(held, MemoryArchive) or not held.rows or not self._commit(closing=True):
             return 0
-        entry, readings = self.journal.last + 1, held.take_all()
+        entry, readings, staged = self.journal.last + 1, held.take_all(), []
         count = sum(map(len, readings.values()))
         try:
-            archive.recover(self.journal.last)
+            self._settle(archive)
             for name, batch in readings.items():
-                archive.stage(entry, self.station.world.catalog.extents[name], batch)
-            self.journal.commit([Command(ROLL, now_ms, "")])
+                staged += archive.stage(entry, self.station.world.catalog.extents[name], batch)
+            self.journal.commit([Command(ROLL, now_ms, "")], files=FileChange(tuple(staged)))
         except (OSError, ValueError, sqlite3.Error) as why:
             held.give_back(readings)
-            archive.discard(entry)  # before any other entry gets this number
+            archive.discard(staged)
             self.note(now_ms, "archiving fails", why=str(why))
             return 0
-        try:
-            archive.recover(entry)
-        except OSError as why:  # the next roll or start publishes the files
-            self.note(now_ms, "publishing files of the archive fails", why=str(why))
+        self.settle(now_ms, archive)
         return count
+
+    def settle(self, now_ms: int, archive: "ParquetArchive") -> bool:
+        """Bring the tree of the archive to what the journal lists; whether that succeeded. Later calls try again."""
+        try:
+            self._settle(archive)
+        except (OSError, sqlite3.Error) as why:
+            self.note(now_ms, "publishing files of the archive fails", why=str(why))
+            return False
+        return True
+
+    def _settle(self, archive: "ParquetArchive") -> None:
+        if left := archive.settle(self.journal.archive_files()):
+            self.journal.forget_archive_files(left)
 
     def trim(self, now_ms: int, budget: Budget) -> None:
         """Drop the results, events and commands above a budget."""

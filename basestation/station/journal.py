@@ -13,6 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from basestation.archive.manifest import (
+    NO_CHANGE,
+    ArchiveFile,
+    FileChange,
+    apply_change,
+    forget_files,
+    list_anew,
+    read_files,
+)
 from basestation.station.journal_file import NAME, JournalError, lock, new_epoch, open_database, unlock
 from basestation.station.retention import Budget, measure, trim
 
@@ -118,7 +127,7 @@ class Journal:
 
     def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
                events: Iterable[tuple[int, str, str]] = (), commands: Iterable[CommandRecord] = (),
-               queries: Iterable[QueryRow] = ()) -> None:  # fmt: skip
+               queries: Iterable[QueryRow] = (), files: FileChange = NO_CHANGE) -> None:  # fmt: skip
         """Keep all of it for good or, with sqlite3.Error, nothing. An event is (time in ms, kind, JSON)."""
         number = self.last
         with self._db:
@@ -141,6 +150,7 @@ class Journal:
                 "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?)",
                 ((query.number, query.name, query.state, query.body) for query in queries),
             )
+            apply_change(self._db, files)
         self.last = number
 
     def entries(self, after: int) -> Iterator[tuple[int, Entry]]:
@@ -254,6 +264,20 @@ class Journal:
                 "SELECT (SELECT min(number) FROM queries), max(number) FROM queries"
             ).fetchone()
         return None if first is None else (first, last)
+
+    def archive_files(self) -> list[ArchiveFile]:
+        """The files that the archive should have, and those that are to leave it."""
+        return read_files(self._db)
+
+    def list_archive_anew(self, files: Iterable[ArchiveFile]) -> None:
+        """Let the archive have these files and no other."""
+        with self._db:
+            list_anew(self._db, files)
+
+    def forget_archive_files(self, names: Iterable[str]) -> None:
+        """Strike files off the manifest that have left the archive."""
+        with self._db:
+            forget_files(self._db, names)
 
     def fact(self, name: str) -> str | None:
         """A fact about the station under its name."""

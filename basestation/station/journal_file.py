@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from basestation.archive.manifest import SCHEMA as MANIFEST
 from basestation.archive.sync import sync_path
 from gateway.errors import MoteloomError
 
@@ -189,6 +190,7 @@ def open_database(path: Path) -> sqlite3.Connection:
             database.executescript(
                 f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
             )
+        database.execute(MANIFEST)
     except sqlite3.DatabaseError as why:
         database.close()
         raise JournalError(f"{path} cannot be used: {why}", "restore a backup: moteloom restore FILE") from why

@@ -1,9 +1,12 @@
 """Readings round-trip through the memory archive and the Parquet archive; files are complete or absent."""
 
 import datetime
+import decimal
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.batch import Batch, mask_of
+from acquisition.batch import BY_KEY, Batch, mask_of
 from acquisition.extent import Extent, ExtentKind
 from acquisition.schema import Attribute, Schema, Type
-from basestation.archive.layout import arrow_schema, batch_of, table_of
+from basestation.archive.layout import SYSTEM, ArchiveSchemaError, arrow_schema, batch_of, table_of
 from basestation.archive.memory import MemoryArchive
+from basestation.archive.numbering import TupleNumbers
 from basestation.archive.parquet import ParquetArchive
 
 ATTRIBUTES = (
@@ -45,6 +49,10 @@ def batch(*rows, names=("temp", "volt", "wind", "name")):
     return Batch(tick, site, tick + 3, np.ones(size, np.int64), columns, valid)
 
 
+def numbered(*rows):
+    return TupleNumbers().number("field", batch(*rows))
+
+
 def rows_of(found):
     columns = [
         [value if there else None for value, there in zip(found.columns[n].tolist(), mask_of(found, n), strict=True)]
@@ -66,13 +74,13 @@ row = st.tuples(
 
 @given(st.lists(row, max_size=8))
 def test_batch_roundtrips_through_table(rows):
-    found = batch_of(EXTENT, table_of(EXTENT, batch(*rows), 1000))
+    found = batch_of(EXTENT, table_of(EXTENT, numbered(*rows), 1000))
     assert rows_of(found) == rows
     assert found.arrival.tolist() == [row[0] + 3 for row in rows]
 
 
 def test_scaled_attribute_is_exact_decimal():
-    table = table_of(EXTENT, batch((0, 3, -2005, 1, 1.5, "x"), (10, 3, None, 1, 1.5, "x")), 1000)
+    table = table_of(EXTENT, numbered((0, 3, -2005, 1, 1.5, "x"), (10, 3, None, 1, 1.5, "x")), 1000)
     assert table.schema.field("temp").type == pa.decimal128(18, 2)
     assert [str(value) for value in table.column("temp").to_pylist()] == ["-20.05", "None"]
     assert table.column("_time").to_pylist()[1] == datetime.datetime(1970, 1, 1, 0, 0, 10, tzinfo=datetime.UTC)
@@ -115,6 +123,57 @@ def test_files_by_extent_and_day_continue_after_restart(tmp_path):
     ]
 
 
+def test_indexes_count_on_and_corrections_keep_them(archive):
+    """A correction by index has the index of its tuple, one by key has 0; both count their revisions."""
+    archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a"), (0, 4, 1, 1, 1.0, "a")))
+    corrections = batch((0, 4, 2, 1, 1.0, "a"), (0, 4, 3, 1, 1.0, "a"), (0, 3, 4, 1, 1.0, "a"), (5, 3, 5, 1, 1.0, "a"))
+    archive.append(EXTENT, replace(corrections, replaces=np.array([2, 2, BY_KEY, 0])))
+    if isinstance(archive, MemoryArchive):
+        [found] = archive.take_all().values()
+        rows = list(zip(found.columns["temp"], found.columns["_index"], found.columns["_revision"], strict=True))
+    else:
+        tables = [pq.read_table(file, partitioning=None) for file in archive.files(EXTENT)]
+        table = pa.concat_tables(tables).sort_by([("_arrival", "ascending"), ("temp", "ascending")])
+        values = [int(temp * 100) for temp in table["temp"].to_pylist()]
+        rows = list(zip(values, table["_index"].to_pylist(), table["_revision"].to_pylist(), strict=True))
+    assert sorted(rows) == [(1, 1, 0), (1, 2, 0), (2, 2, 1), (3, 2, 2), (4, 0, 1), (5, 3, 0)]
+
+
+def narrow_file(folder, name, array, metadata=None):
+    """A file of an older schema: `temp` and one other column."""
+    fields = [
+        *SYSTEM,
+        pa.field("temp", pa.decimal128(18, 1), metadata={"unit": "Cel"}),
+        pa.field(name, array.type, metadata=metadata),
+    ]
+    system = [pa.array([7], field.type) for field in SYSTEM]
+    temp = pa.array([decimal.Decimal("20.5")], pa.decimal128(18, 1))
+    table = pa.Table.from_arrays([*system, temp, array], schema=pa.schema(fields))
+    path = folder / "archive" / "extent=field" / "date=1970-01-01" / "part-000000000001-00000000.zstd.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(table, path)
+
+
+def test_older_schema_is_read_under_newer(tmp_path):
+    """`temp` had one digit less, `wind` was an integer, `volt` and `name` were added."""
+    narrow_file(tmp_path, "wind", pa.array([4]))
+    assert rows_of(ParquetArchive(tmp_path, 1000).read(EXTENT, 0, 10)) == [(7, 7, 2050, None, 4.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "metadata", "message"),
+    [
+        ("volt", pa.array([2.5]), None, "expected `volt` as int64, found double"),
+        ("wind", pa.array([2.5]), {"unit": "m/s"}, "expected `wind` in no unit, found m/s"),
+    ],
+)
+def test_schema_that_does_not_fit_is_named(tmp_path, name, array, metadata, message):
+    narrow_file(tmp_path, name, array, metadata)
+    with pytest.raises(ArchiveSchemaError, match=message) as caught:
+        ParquetArchive(tmp_path, 1000).read(EXTENT, 0, 10)
+    assert "part-000000000001" in str(caught.value)
+
+
 @pytest.mark.promise("end-to-end")
 def test_unfinished_file_is_not_in_archive(tmp_path, monkeypatch):
     """The rename fails: the staged file is not read, and does not block the next append."""
@@ -133,11 +192,11 @@ def test_unfinished_file_is_not_in_archive(tmp_path, monkeypatch):
     assert archive.read(EXTENT, 0, 10).columns["temp"].tolist() == [2]
 
 
-def test_file_is_sorted_by_tick_and_site(tmp_path):
+def test_file_is_sorted_by_site_and_tick(tmp_path):
     archive = ParquetArchive(tmp_path, 1000)
-    archive.append(EXTENT, batch((7, 4, 1, 1, 1.0, "a"), (7, 3, 1, 1, 1.0, "a"), (6, 9, 1, 1, 1.0, "a")))
+    archive.append(EXTENT, batch((7, 4, 1, 1, 1.0, "a"), (7, 3, 1, 1, 1.0, "a"), (6, 3, 1, 1, 1.0, "a")))
     table = pq.read_table(archive.files(EXTENT)[0], partitioning=None)
-    assert table.select(["_tick", "_site"]).to_pydict() == {"_tick": [6, 7, 7], "_site": [9, 3, 4]}
+    assert table.select(["_tick", "_site"]).to_pydict() == {"_tick": [6, 7, 7], "_site": [3, 3, 4]}
 
 
 def test_files_carry_schema(tmp_path):
@@ -146,7 +205,31 @@ def test_files_carry_schema(tmp_path):
     [file] = archive.files(EXTENT)
     found = pq.read_schema(file)
     assert found.remove_metadata() == arrow_schema(EXTENT, 1000).remove_metadata()
-    assert found.metadata[b"moteloom.tick_ms"] == b"1000"
+    assert found.metadata[b"moteloom.tick_ms"] == b"1000" and found.metadata[b"moteloom.layout"] == b"2"
+    other = Extent("field", ExtentKind.SENSED, Schema((*ATTRIBUTES[:3], Attribute("name", Type.STRING, unit="m"))), 10)
+    assert arrow_schema(other, 1000).metadata[b"moteloom.schema"] != found.metadata[b"moteloom.schema"]
+
+
+def test_example_of_the_page_reads_the_archive(tmp_path, monkeypatch):
+    """docs/archive.md reads it with pandas, Polars, DuckDB and pyarrow."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "archive.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0].replace("extent=lab", "extent=field")
+    readings = batch(
+        (MIDNIGHT - 1, 7, 150, 1, 1.0, "a"), (MIDNIGHT, 7, 250, None, 1.0, "b"), (MIDNIGHT, 8, None, 1, 1.0, "c")
+    )
+    ParquetArchive(tmp_path / "moteloom-data", 1000).append(EXTENT, readings)
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    exec(code.split("FOLDER = ")[0] + "FOLDER = " + code.split("FOLDER = ")[1].split("\n")[0], scope)
+    pandas_, polars_, duckdb_, arrow = [eval(line, scope) for line in code.strip().splitlines()[-4:]]
+    temps = [None, decimal.Decimal("1.50"), decimal.Decimal("2.50")]
+    assert sorted(pandas_["temp"].tolist(), key=str) == sorted(temps, key=str)
+    assert pandas_["_index"].tolist() == [1, 2, 3] and len(set(pandas_["date"])) == 2
+    assert polars_["_site"].to_list() == [7, 7] and polars_["temp"].to_list() == temps[1:]
+    assert sorted(duckdb_.fetchall()) == [(7, 2.0), (8, None)]
+    assert arrow.column_names == ["_time", "temp"] and arrow["temp"].to_pylist() == [temps[1], temps[2], None]
+    moment = datetime.datetime(2025, 11, 19, tzinfo=datetime.UTC)
+    assert arrow["_time"].to_pylist()[1:] == [moment, moment]
 
 
 @pytest.mark.promise("end-to-end")

@@ -5,7 +5,7 @@ import sqlite3
 import pyarrow.parquet as pq
 import pytest
 
-from basestation.archive.parquet import ParquetArchive
+from basestation.station.archive_recovery import open_archive
 from basestation.station.runner import Runner, ScaledClock
 from tests.station.small_network import CATALOG, QUERIES, Crash, SmallNetwork
 
@@ -18,8 +18,7 @@ class ArchivedNetwork(SmallNetwork):
 
     def start(self):
         super().start()
-        self.archive = ParquetArchive(self.folder, CATALOG.tick_ms)
-        self.archive.recover(self.journal.last)
+        self.archive = open_archive(self.folder, CATALOG.tick_ms, self.journal)
 
     def roll(self):
         return self.durable.roll(self.now_ms, self.archive)
