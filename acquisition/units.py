@@ -130,3 +130,10 @@ def milliseconds_of(span: str) -> int | None:
         return None
     unit = _SHORT.get(found[2].lower()) or unit_of(found[2])
     return int(found[1]) * _MILLISECONDS[unit] if unit in _MILLISECONDS else None
+
+
+def span_text(ticks: int, tick_ms: int) -> str:
+    """Return a span of ticks in the largest unit of which it is a whole number: `90 sec`, `2 hour`."""
+    ms = ticks * tick_ms
+    unit = next(short for short in reversed(TIME_UNITS) if ms % _MILLISECONDS[short] == 0) if ms else "SEC"
+    return f"{ms // _MILLISECONDS[unit]} {unit.lower()}"

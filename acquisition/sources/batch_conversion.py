@@ -1,6 +1,7 @@
 """Convert a recorded table to tuples of an extent: system columns, then attributes.
 
-sensed   `_tick` and `_site` (or the attribute `site`); `_arrival`, the delivery, defaults to the tick
+sensed   `_tick` and `_site` (or the attribute `site`; an extent with one site needs neither); `_arrival`, the delivery, defaults
+         to the tick
 pushed   `_arrival`, and `_tick` if a tuple has a time stamp of its own; each defaults to the other
 both     `_weight` 1 or -1, and `_replaces`, the index of the tuple that is retracted or corrected; 0 names a reading by its
          tick and site
@@ -52,7 +53,8 @@ def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000, keys
     With `keys_only` the batch has no columns of attributes.
     """
     known = [*extent.schema.names, *_STREAM]
-    recorded.expect(known, _ARCHIVED)
+    free = {a.name for a in (extent.site_attribute, extent.time_attribute) if a is not None}
+    recorded.expect([name for name in extent.schema.names if name not in free], known, _ARCHIVED)
     length = len(recorded)
     system = {a.name: _system(recorded, a, tick_ms) for a in (_TICK, _ARRIVAL, _WEIGHT, _REPLACES)}
     weight, replaces = _corrections(recorded, extent, system["_weight"], system["_replaces"])
@@ -78,7 +80,7 @@ def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000, keys
 
 def table_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000) -> Columns:
     """Return columns and masks of one version of a stored extent. Raises InputError."""
-    recorded.expect(extent.schema.names)
+    recorded.expect(extent.schema.names, extent.schema.names)
     return _attributes(recorded, extent, tick_ms, {})
 
 
@@ -154,12 +156,13 @@ def _reading_keys(
     if recorded.columns and not (len(recorded) and corrects.all()):
         if system["_tick"] is None:
             raise recorded.missing("_tick", f"a reading of `{extent.name}` has the tick it was sampled at")
-        if site_column is None:
+        if site_column is None and (extent.sites is None or len(extent.sites) != 1):
             raise recorded.missing("_site", f"a reading of `{extent.name}` has the site it was sampled at")
     absent = np.zeros(len(recorded), np.int64), np.zeros(len(recorded), bool)
+    only = absent if corrects.any() or not extent.sites else (np.full(len(recorded), extent.sites[0]), None)
     tick, has_tick = system["_tick"] or absent
     arrival, has_arrival = system["_arrival"] or absent
-    site, has_site = absent if site_column is None else convert_column(recorded, site_column, _SITE, tick_ms)
+    site, has_site = only if site_column is None else convert_column(recorded, site_column, _SITE, tick_ms)
     if has_tick is not None:
         known = corrects if has_arrival is None else corrects & has_arrival
         _check(recorded, ~has_tick & ~known, "_tick", "SN508", "a reading needs its tick")

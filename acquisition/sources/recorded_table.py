@@ -32,10 +32,15 @@ class RecordedTable:
         """Return the number of a row as errors state it, from 1."""
         return self.first + position + 1
 
-    def expect(self, known: Collection[str], ignored: Collection[str] = ()) -> None:
-        """Raise InputError at the first column that is neither known nor ignored: it may be a misspelt name."""
+    def expect(self, needed: Collection[str], known: Collection[str], ignored: Collection[str] = ()) -> None:
+        """Raise InputError at the first column that is not known and may be a misspelt one; other columns are not read.
+
+        It may be misspelt if a needed column is missing, if a row may lack columns, or if it begins with `_` as those of the
+        system do.
+        """
+        lacks = self.partial or any(name not in self.columns for name in needed)
         for column in self.columns:
-            if column not in known and column not in ignored:
+            if column not in known and column not in ignored and (lacks or column.startswith("_")):
                 help = did_you_mean(column, known) or list_columns(known)
                 raise InputError("SN504", f"unknown column `{column}`", self.name, help=help)
 

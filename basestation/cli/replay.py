@@ -5,7 +5,6 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,17 +12,19 @@ from basestation.cli.query_arguments import (
     BAD_INPUT,
     REFUSED,
     add_query,
-    add_schema,
     print_diagnostics,
     print_input_error,
     query_text,
     read,
 )
+from basestation.cli.recording_arguments import Time, add_recording, parse_tick, parse_time, read_format, tick_of
 
 HELP = "run queries over recorded data and print every answer and its revisions"
 EXAMPLE = (
     "moteloom replay --schema examples/roadbridge/schema.sneeql --input road=examples/roadbridge/recording/road.csv \\\n"
-    "    --until 3600 'SELECT site, temp FROM road WHERE temp < 0'"
+    "    --until 3600 'SELECT site, temp FROM road WHERE temp < 0'\n"
+    "  moteloom replay --schema lab.sneeql --input lab=log.csv --time-column when --zone Europe/Zurich --from=-1day \\\n"
+    "    'SELECT AVG(temp) AS mean FROM lab [FROM NOW-59 MIN TO NOW SLIDE 1 HOUR]' --snap"
 )
 NOT_EXECUTABLE = 4
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
   sensed   _tick, _site (or site), attributes; _arrival, the tick of delivery, if it is not _tick
   pushed   _arrival, _tick if a tuple has a timestamp of its own, attributes
   stored   attributes; --input t=A --input t@600=B gives versions of the table
+  a sensed extent with one site needs no _site; columns that no attribute names are not read
   streams may have _weight (-1 retracts a tuple) and _replaces (the index of the corrected
   tuple; 0 for the reading with the tick and site of the row)
 
@@ -51,7 +53,14 @@ exit codes: 0 done, 2 wrong schema, query or time, 3 wrong input or a failed que
 
 example:
   {EXAMPLE}"""
-    add_schema(parser)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--schema", metavar="FILE", help="the declarations of the extents")
+    source.add_argument(
+        "-c", "--config", metavar="DEPLOYMENT", help="the file of a deployment, which has a schema and a tick"
+    )
+    parser.add_argument(
+        "--tick", type=parse_tick, metavar="SPAN", help="the length of a tick with --schema, such as 1ms; default: 1s"
+    )
     parser.add_argument(
         "--input",
         action="append",
@@ -63,22 +72,23 @@ example:
     parser.add_argument(
         "--from",
         dest="begin",
-        type=_time,
+        type=parse_time,
         metavar="TIME",
-        help="the first clock tick, or an RFC 3339 time; earlier deliveries are left out; default: the first delivery or tick",
+        help="the first clock tick: a tick, a time, +2h from the first tick on record, or =-2h from the last; earlier deliveries are left out",
     )
     parser.add_argument(
         "--until",
-        type=_time,
+        type=parse_time,
         metavar="TIME",
-        help="the last clock tick, or an RFC 3339 time; default: the last delivery, tick or version",
+        help="the last clock tick; default: the last delivery, tick or version",
     )
     parser.add_argument(
-        "--ask", type=_time, metavar="TIME", help="when one-off queries are asked; default: at the last clock tick"
+        "--ask", type=parse_time, metavar="TIME", help="when one-off queries are asked; default: at the last clock tick"
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
     )
+    add_recording(parser)
     add_query(parser)
 
 
@@ -87,27 +97,6 @@ def _input(text: str) -> InputArgument:
     if match is None:
         raise argparse.ArgumentTypeError(f"`{text}` is not EXTENT=FILE or EXTENT@TICK=FILE")
     return match["extent"], None if match["tick"] is None else int(match["tick"]), match["file"]
-
-
-def _time(text: str) -> int | datetime:
-    if re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise argparse.ArgumentTypeError(
-            f"`{text}` is neither a tick, a whole number from 0, nor a time such as 2026-11-18T08:00:00Z"
-        )
-    return time
-
-
-def _tick_of(time: int | datetime | None, tick_ms: int) -> int | None:
-    """The tick at or before a time; 0 before 1970."""
-    if time is None or isinstance(time, int):
-        return time
-    return max(0, (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=tick_ms))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -133,27 +122,58 @@ def run(args: argparse.Namespace) -> int:
 def _replay(args: argparse.Namespace) -> int:
     from basestation.replay.driver import Replay
     from basestation.replay.inputs import read_recording
-    from basestation.replay.statements import read_catalog, read_statements
+    from basestation.replay.statements import read_statements
 
-    catalog = read_catalog(read(args.schema), args.schema)
+    catalog = _catalog(args)
     text, name = query_text(args)
     statements = read_statements([text], catalog, name)
-    recording = read_recording(catalog, _inputs(args.input, catalog), statements, Path(args.schema).parent)
+    folder = Path(args.schema or args.config).parent
+    form = read_format(args, catalog.tick_ms)
+    recording = read_recording(catalog, _inputs(args.input, catalog), statements, folder, form)
     if recording.catalog is not catalog:
         statements = read_statements([text], recording.catalog, name)
-    begin, until, ask = (_tick_of(time, catalog.tick_ms) for time in (args.begin, args.until, args.ask))
-    begin = recording.begin() if begin is None else begin
-    until = recording.end() if until is None else until
+    if not args.allow_rejected:
+        recording.check()
+    ends = recording.begin(), recording.end()
+    try:
+        begin = _tick(args, args.begin, ends, catalog.tick_ms, ends[0])
+        until = _tick(args, args.until, ends, catalog.tick_ms, ends[1])
+        ask = _tick(args, args.ask, ends, catalog.tick_ms, until)
+    except ValueError as error:
+        return _refuse(str(error), "")
     if args.begin is not None and begin > until:
         return _refuse(f"--from is tick {begin}, after the last clock tick {until}")
-    if ask is not None and not begin <= ask <= until:
+    if args.ask is not None and not begin <= ask <= until:
         return _refuse(f"--ask is tick {ask}, expected a tick of the replay: {begin} to {until}")
-    replay = Replay(recording, statements, until, begin=begin, ask=until if ask is None else ask)
-    return _print(replay, args.output, {given.number: given for given in statements})
+    replay = Replay(recording, statements, until, begin=begin, ask=ask)
+    code = _print(replay, args.output, {given.number: given for given in statements})
+    for note in recording.notes() if args.output != "json" else ():
+        print(note, file=sys.stderr)
+    return code
 
 
-def _refuse(reason: str) -> int:
-    print(f"moteloom: {reason}; change --from, --until or --ask", file=sys.stderr)
+def _tick(args: argparse.Namespace, time: Time | None, ends: tuple[int, int], tick_ms: int, default: int) -> int:
+    return default if time is None else tick_of(time, ends, tick_ms, args.zone)
+
+
+def _catalog(args: argparse.Namespace) -> "Catalog":
+    """The catalog of the schema or deployment."""
+    from basestation.replay.statements import read_catalog
+
+    if args.schema is not None:
+        return read_catalog(read(args.schema), args.schema, args.tick or 1_000)
+    from acquisition.errors import InputError
+    from basestation.planner.deployed_catalog import read_deployed_catalog
+    from innet.deployment.toml_reader import read_deployment
+
+    try:
+        return read_deployed_catalog(read_deployment(args.config))
+    except OSError as why:
+        raise InputError("SN501", f"cannot be read: {why.strerror}", args.config) from why
+
+
+def _refuse(reason: str, remedy: str = "; change --from, --until or --ask") -> int:
+    print(f"moteloom: {reason}{remedy}", file=sys.stderr)
     return REFUSED
 
 

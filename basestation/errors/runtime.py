@@ -110,6 +110,14 @@ INPUT = {
         "SELECT a.v FROM hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS a, hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS b\n\n"
         "WindowOutput: Unable to allocate 1.42 PiB for an array with shape (200000000000000,) and data type int64",
     ),
+    "SN517": ErrorEntry(
+        "input",
+        "a recording that does not fit its extent",
+        "More than a tenth of the readings are off the schedule, of sites that the extent does not have, or stamped too far ahead. "
+        "The answers would be about the rest. `--snap` moves readings to the schedule; `--allow-rejected` runs anyway.",
+        "_tick,_site,temp,vibration\n61,1,20,5\n\nroad: 1 of 1 readings are off the schedule of `road`, every 1 min: up to 1 sec "
+        "from a multiple of it",
+    ),
 }
 
 LATER = {

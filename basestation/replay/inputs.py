@@ -9,6 +9,8 @@ from acquisition.batch import Batch
 from acquisition.errors import InputError
 from acquisition.extent import Catalog, Extent, ExtentKind
 from acquisition.sources.batch_conversion import table_of
+from acquisition.sources.formatted import FormattedSource
+from acquisition.sources.input_format import PLAIN, InputFormat
 from acquisition.sources.python_values import read_file, to_blocks, to_recorded_table
 from basestation.algebra.vector import Vector
 from basestation.replay.recorded_stream import RecordedStream, read_stream
@@ -34,6 +36,16 @@ class Recording:
         """All tuples of each stream, in recorded order. Raises InputError."""
         return {name: stream.whole() for name, stream in self.streams.items()}
 
+    def check(self) -> None:
+        """Raise InputError if more than a tenth of the readings of an extent do not fit its schedule or its sites."""
+        for name, stream in self.streams.items():
+            if stream.fit is not None:
+                stream.fit.check(name)
+
+    def notes(self) -> list[str]:
+        """Sentences about readings that were moved, or that belong to unknown sites."""
+        return [note for stream in self.streams.values() if stream.fit is not None for note in stream.fit.notes()]
+
     def begin(self) -> int:
         """The first tick of a delivery or tuple; without any the first of a version."""
         first = [stream.first for stream in self.streams.values() if stream.first is not None]
@@ -51,8 +63,11 @@ def read_recording(
     inputs: Mapping[str, Input],
     statements: Iterable[SubmittedStatement] = (),
     folder: str | Path = ".",
+    form: InputFormat = PLAIN,
 ) -> Recording:
     """A Recording of `{extent: data}`. Raises InputError, which names the wrong input, row and column.
+
+    `form` says how the recordings of streams are written.
 
     A table without an input that a statement reads comes from the file that its declaration names, relative to `folder`.
     """
@@ -67,7 +82,7 @@ def read_recording(
     for extent in catalog:
         given = inputs.get(extent.name)
         if extent.kind is not ExtentKind.STORED:
-            streams[extent.name] = _stream(given, extent, catalog.tick_ms)
+            streams[extent.name] = _stream(given, extent, catalog.tick_ms, form)
             continue
         if given is None and extent.source is not None and extent.name in read:
             given = read_file(Path(folder) / extent.source)
@@ -75,12 +90,15 @@ def read_recording(
     return Recording(_with_sites(catalog, streams), streams, versions)
 
 
-def _stream(given: Input, extent: Extent, tick_ms: int) -> RecordedStream:
+def _stream(given: Input, extent: Extent, tick_ms: int, form: InputFormat) -> RecordedStream:
     if given is None:
         return RecordedStream(extent, lambda: iter(()))
     if is_versions(given):
         raise InputError("SN510", f"`{extent.name}` is {extent.kind}; only a stored extent has versions")
-    return read_stream(to_blocks(given, extent.name), extent, tick_ms)
+    source = to_blocks(given, extent.name)
+    if form.renames:
+        source = FormattedSource(source, form, extent, tick_ms)
+    return read_stream(source, extent, tick_ms, within=form.snap)
 
 
 def _versions(given: Input, extent: Extent, tick_ms: int) -> Versions:

@@ -8,9 +8,11 @@ import numpy as np
 from acquisition.arrays import IntArray
 from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.errors import InputError
-from acquisition.extent import Extent
+from acquisition.extent import Extent, ExtentKind
 from acquisition.sources.batch_conversion import batches_of
 from acquisition.sources.blocks import BlockSource
+from acquisition.sources.snapping import snap
+from basestation.replay.schedule_fit import ScheduleFit
 
 HELD_BYTES = 1 << 26
 """An input up to this size is read once and kept in memory. A larger one is read twice: its keys first, to know its end."""
@@ -22,7 +24,7 @@ class RecordedStream:
 
     `read` yields them in recorded order; `ordered` says that this is the order of delivery. `first` and `last` are the first
     and last tick of a delivery or tuple, None without any; a tuple stamped too far ahead is not the last one (semantics 1.5).
-    `sites` are those that occur.
+    `sites` are those that occur. `fit` tells how the readings of a sensed extent fit its schedule.
     """
 
     extent: Extent
@@ -31,6 +33,7 @@ class RecordedStream:
     first: int | None = None
     last: int | None = None
     sites: tuple[int, ...] = ()
+    fit: ScheduleFit | None = None
 
     def deliveries(self) -> Iterator[Batch]:
         """Yield the tuples in the order of delivery. Raises InputError where a value of a large file is wrong."""
@@ -45,17 +48,31 @@ class RecordedStream:
         return concatenate(list(self.read()) or [empty_batch(self.extent.schema)])
 
 
-def read_stream(source: BlockSource, extent: Extent, tick_ms: int, held_bytes: int = HELD_BYTES) -> RecordedStream:
-    """Return the stream of an input, after one pass over its keys. Raises InputError."""
+def read_stream(
+    source: BlockSource, extent: Extent, tick_ms: int, held_bytes: int = HELD_BYTES, within: int | None = 0
+) -> RecordedStream:
+    """Return the stream of an input, after one pass over its keys. Raises InputError.
+
+    Readings are snapped to the schedule from a distance of up to `within` ticks, None: of less than half an interval.
+    """
     held: list[Batch] | None = [] if source.size <= held_bytes else None
     ordered, arrived, count = True, -1, 0
     first, last = 2**63, -1
     sites: set[int] = set()
-    for batch in batches_of(source, extent, tick_ms, keys_only=held is None):
+    fit = ScheduleFit(extent, tick_ms) if extent.kind is ExtentKind.SENSED else None
+    within = within if fit is not None else 0
+
+    def snapped(keys_only: bool = False) -> Iterator[tuple[Batch, int]]:
+        for batch in batches_of(source, extent, tick_ms, keys_only):
+            yield (batch, 0) if within == 0 else snap(batch, extent, within)
+
+    for batch, moved in snapped(keys_only=held is None):
         if held is not None:
             held.append(batch)
         if not len(batch):
             continue
+        if fit is not None:
+            fit.add(batch, moved)
         arrival = batch.arrival
         if arrival.min() < 0:
             row = int(np.argmax(arrival < 0))
@@ -68,10 +85,10 @@ def read_stream(source: BlockSource, extent: Extent, tick_ms: int, held_bytes: i
         last = max(last, int(arrival.max()), int(stamped.max()) if len(stamped) else -1)
         sites |= _find_sites(batch.site)
         count += len(batch)
-    read = (lambda: batches_of(source, extent, tick_ms)) if held is None else (lambda: iter(held))
+    read = (lambda: (batch for batch, _ in snapped())) if held is None else (lambda: iter(held))
     if not count:
         return RecordedStream(extent, read)
-    return RecordedStream(extent, read, ordered, max(0, first), last, tuple(sorted(sites)))
+    return RecordedStream(extent, read, ordered, max(0, first), last, tuple(sorted(sites)), fit)
 
 
 def _find_sites(site: IntArray) -> set[int]:

@@ -70,11 +70,44 @@ def test_from_and_until_take_ticks_and_times(ask):
     assert ask(600, query, "--until", "30") == []
 
 
-@pytest.mark.parametrize("wrong", ["noon", "2026-01-01", "2026-01-01T00:10:00", "-5"])
-def test_time_without_zone_is_refused(ask, wrong):
+@pytest.mark.parametrize("wrong", ["noon", "2026-13-01", "-5", "+5 rows"])
+def test_wrong_time_is_refused(ask, wrong):
     with pytest.raises(SystemExit) as left:
         ask(0, "SELECT temp FROM road", f"--from={wrong}")
     assert left.value.code == 2
+
+
+def test_time_without_zone_needs_the_option(ask):
+    query = "SELECT temp FROM road [NOW]"
+    ask(DATED, query, "--from", "2026-01-01T00:10:00", code=2)
+    assert "`2026-01-01T00:10:00` has no zone" in ask.errors()
+    answers = ask(DATED, query, "--from", "2026-01-01T01:10:00", "--until=2026-01-01T01:11", "--zone", "Europe/Berlin")
+    assert {int(row["_tick"]) - DATED for row in answers} == {600, 660}
+
+
+def test_offsets_count_from_either_end(ask):
+    def ticks(*arguments):
+        return sorted({int(row["_tick"]) for row in ask(600, "SELECT temp FROM road [NOW]", *arguments)})
+
+    assert ticks("--from=+2min", "--until", "+200s") == [720, 780]
+    assert ticks("--from=-15min") == [
+        1440,
+        1500,
+        1560,
+        1620,
+        1680,
+        1740,
+        1800,
+        1860,
+        1920,
+        1980,
+        2040,
+        2100,
+        2160,
+        2220,
+        2280,
+        2340,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,130 @@
+"""Convert a column of times, in any form that recordings have, to ticks.
+
+A time between two ticks counts as the earlier one. A local time that occurs twice, when clocks go back, counts as the first.
+"""
+
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acquisition.arrays import IntArray
+from acquisition.errors import InputError
+from acquisition.sources.arrow_arrays import nulls_to_numpy, numbers_to_numpy
+from acquisition.sources.column_conversion import to_arrow
+from acquisition.sources.input_format import TimeFormat
+from acquisition.sources.recorded_table import RecordedTable
+from acquisition.sources.value_conversion import quote_value
+from acquisition.ticks import UNIX_EPOCH
+
+_NUMBER = r"^[+-]?[0-9]+(\.[0-9]*)?$"
+_UNITS = ((10**8, None), (10**11, 1_000_000), (10**14, 1_000), (10**17, 1))
+"""(numbers below this, microseconds of their unit); smaller numbers are ticks, larger ones nanoseconds."""
+_MICROS = timedelta(microseconds=1)
+
+
+def check_zone(zone: str) -> tzinfo:
+    """Return the zone of a name or an offset. Raises ValueError."""
+    if zone[:1] in "+-":
+        offset = datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").utcoffset()
+        return timezone(offset or timedelta())
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, OSError) as error:
+        raise ValueError(f"there is no zone `{zone}`") from error
+
+
+class TimeConversion:
+    """Converts the times of one input, block by block. The first block decides the unit of numbers."""
+
+    def __init__(self, form: TimeFormat, tick_ms: int) -> None:
+        self._form, self._tick_us = form, tick_ms * 1_000
+        self._unit: float | None = None
+
+    def ticks(self, recorded: RecordedTable, name: str) -> Any:
+        """Return the ticks of a column of times as an Arrow array, with its nulls. Raises InputError at a text that is no time."""
+        array = to_arrow(recorded.columns[name])
+        if isinstance(array, list):
+            array = pa.array([None if value is None else str(value) for value in array], pa.string())
+        if array.null_count == len(array):
+            return pa.nulls(len(array), pa.int64())
+        values, valid = self._micros(array, recorded, name)
+        return pa.array(np.floor_divide(values, self._tick_us), mask=None if valid is None else ~valid)
+
+    def _micros(self, array: Any, recorded: RecordedTable, name: str) -> tuple[IntArray, Any]:
+        """Return microseconds since 1970, and which are present."""
+        type_ = array.type
+        if pa.types.is_string(type_):
+            array = pc.utf8_trim_whitespace(array)
+            if self._form.pattern is None and pc.all(pc.match_substring_regex(array, _NUMBER)).as_py():
+                array, type_ = array.cast(pa.float64()), pa.float64()
+        if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+            return self._from_numbers(array.cast(pa.float64()), recorded, name), nulls_to_numpy(array)
+        try:
+            times = self._instants(array)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return self._one_by_one(array, recorded, name), nulls_to_numpy(array)
+        micros = times.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
+        return numbers_to_numpy(micros.fill_null(0)), nulls_to_numpy(array)
+
+    def _from_numbers(self, array: Any, recorded: RecordedTable, name: str) -> IntArray:
+        numbers = numbers_to_numpy(array.fill_null(0))
+        wrong = ~np.isfinite(numbers)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise _no_time(recorded, name, at, numbers[at])
+        if self._unit is None:
+            self._unit = self._form.unit_us or _guess_unit(float(np.abs(numbers).max()), self._tick_us)
+        micros = np.rint(numbers * self._unit)
+        wrong = np.abs(micros) >= 2.0**63
+        if wrong.any():
+            raise _no_time(recorded, name, int(np.argmax(wrong)), numbers[np.argmax(wrong)])
+        return micros.astype(np.int64)
+
+    def _instants(self, array: Any) -> Any:
+        """Return Arrow timestamps with a zone."""
+        if pa.types.is_string(array.type):
+            if self._form.pattern is not None:
+                array = pc.strptime(array, self._form.pattern, "us", error_is_null=False)
+            else:
+                try:
+                    return array.cast(pa.timestamp("us", "UTC"))
+                except pa.ArrowInvalid:
+                    array = array.cast(pa.timestamp("us"))
+        elif pa.types.is_date(array.type):
+            array = array.cast(pa.timestamp("us"))
+        if array.type.tz is not None:
+            return array
+        return pc.assume_timezone(array, self._form.zone or "UTC", ambiguous="earliest", nonexistent="earliest")
+
+    def _one_by_one(self, array: Any, recorded: RecordedTable, name: str) -> IntArray:
+        """Return times of several forms, or raise InputError at the first text that is none."""
+        zone = check_zone(self._form.zone or "UTC")
+        found = []
+        for at, text in enumerate(array.cast(pa.string()).to_pylist()):
+            try:
+                time = UNIX_EPOCH if text is None else self._parse(text)
+                found.append(((time if time.tzinfo else time.replace(tzinfo=zone)) - UNIX_EPOCH) // _MICROS)
+            except (ValueError, OverflowError):
+                raise _no_time(recorded, name, at, text) from None
+        return np.array(found, np.int64)
+
+    def _parse(self, text: str) -> datetime:
+        pattern = self._form.pattern
+        return datetime.fromisoformat(text) if pattern is None else datetime.strptime(text, pattern)
+
+
+def _guess_unit(most: float, tick_us: int) -> float:
+    for limit, unit in _UNITS:
+        if most < limit:
+            return unit or tick_us
+    return 0.001
+
+
+def _no_time(recorded: RecordedTable, name: str, at: int, value: object) -> InputError:
+    message = f"expected a time, found {quote_value(value)}"
+    help = "a time is RFC 3339 such as 2026-11-18T08:00:00Z, or a number since 1970; `--time-format '%d.%m.%Y %H:%M'` for others"
+    return InputError("SN506", message, recorded.name, recorded.row(at), name, help)
