@@ -71,6 +71,7 @@ NEAREST = {
     "basestation/downlink.py": ("tests/station/test_query_life.py",),
     "basestation/archive": ("tests/station/test_archiving.py",),
     "basestation/station": ("tests/station", "tests/rest"),
+    "basestation/rest": ("tests/rest", "tests/station/test_run_command.py"),
     "gateway/transports": ("tests/gateway/test_mqtt.py",),
     "gateway/daemon.py": ("tests/gateway/test_daemon.py",),
     "basestation/explain": ("tests/planner/test_routing_map.py", "tests/planner/test_marginal_cost.py"),

@@ -2,11 +2,11 @@
 
 import argparse
 import os
-import secrets
 import signal
 import sqlite3
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,6 +135,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from basestation.cli.station_link import make_publisher
+    from basestation.station.access_file import open_station_access
     from basestation.station.archive_recovery import open_archive
     from basestation.station.assembly import check_loopback, make_factory
     from basestation.station.durable import DurableStation
@@ -167,11 +168,15 @@ def _run(options: argparse.Namespace) -> int:
         runner = Runner(
             durable, clock, motes, on_progress=manager.progress, budget=budget, archive=archive, roll_ms=options.archive
         )
-        token = None if options.no_token else _token(options.data)
+        access, first_token = (None, None) if options.no_token else open_station_access(options.data)
         publisher = make_publisher(options, journal)
-        with publisher, RestServer(LiveControl(runner), token, options.host, options.port) as server:
+        with (
+            access or nullcontext(),
+            publisher,
+            RestServer(LiveControl(runner), access, options.host, options.port) as server,
+        ):
             (options.data / URL_FILE).write_text(server.url + "\n", encoding="utf-8")
-            _greet(options, deployment, durable, server.url)
+            _greet(options, deployment, durable, server.url, first_token)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: runner.stop())
             signal.signal(
@@ -244,22 +249,10 @@ def _seconds() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def _token(folder: Path) -> str:
-    """The token of the data directory; made at the first start, readable by its owner only."""
-    path, staged = folder / TOKEN_FILE, folder / f"{TOKEN_FILE}.part"
-    if path.exists() and (token := path.read_text(encoding="utf-8").strip()):
-        return token
-    token = secrets.token_urlsafe(24)
-    staged.unlink(missing_ok=True)
-    with os.fdopen(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(token + "\n")
-        file.flush()
-        os.fsync(file.fileno())  # a power cut leaves a whole token or none
-    os.replace(staged, path)
-    return token
-
-
-def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str) -> None:
+def _greet(
+    options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str, first_token: str | None
+) -> None:
+    """Say what runs. The first token is shown once, to a person at a terminal: a log must not have it."""
     from basestation.cli.station_link import describe_link
     from gateway.cli import own_version
     from gateway.log import get_log
@@ -283,3 +276,5 @@ def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "Dura
         f"  stop       Ctrl-C",
         file=sys.stderr, flush=True,
     )  # fmt: skip
+    if first_token is not None and sys.stderr.isatty():
+        print(f"  token      {first_token}, shown once", file=sys.stderr, flush=True)

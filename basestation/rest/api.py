@@ -1,6 +1,5 @@
-"""The application: routes, who may use them, and errors in one form."""
+"""The application: routes behind a guard, and errors in one form."""
 
-import hmac
 import secrets
 import traceback
 from collections.abc import Callable
@@ -9,8 +8,12 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 
+from basestation.rest.access import TokenStore
 from basestation.rest.control import StationControl
+from basestation.rest.guard import Guard, check_scope
+from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
 from basestation.rest.station_routes import station_routes
@@ -22,29 +25,20 @@ from gateway.log import get_log
 
 log = get_log(__name__)
 
-THIS_MACHINE = "localhost", "127.0.0.1", "::1"
-"""A page of another site reaches a local port under its own name, or names its origin."""
 
-
-def make_api(control: StationControl, token: str | None, is_ending: Callable[[], bool] = lambda: False) -> FastAPI:
-    """The application in front of a station. A `token` of None admits every request.
+def make_api(
+    control: StationControl, tokens: TokenStore | None, is_ending: Callable[[], bool] = lambda: False
+) -> FastAPI:
+    """The application in front of a station. `tokens` of None admits every request of this machine.
 
     Streams and requests that wait end as soon as `is_ending`.
     """
 
-    def authorised(request: Request) -> None:
-        if token is None and ("origin" in request.headers or request.url.hostname not in THIS_MACHINE):
-            raise HttpProblemError(
-                403, "not-from-here", "a station without a token serves programs on its machine, not web pages",
-                "start it with a token, or ask http://127.0.0.1",
-            )  # fmt: skip
-        given = request.headers.get("authorization", "")
-        if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-            raise HttpProblemError(
-                401, "no-token", "this station asks for its token", "send `Authorization: Bearer <token>`"
-            )
-
-    api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(authorised)])
+    api = FastAPI(
+        title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(check_scope)],
+        middleware=[Middleware(Guard, tokens=tokens, respond=_respond)],
+    )  # fmt: skip
+    control = GuardedControl(control)
     routers = (query_routes(control), text_routes(control), result_routes(control, is_ending))
     for router in (*routers, station_routes(control, is_ending)):
         api.include_router(router)

@@ -22,8 +22,8 @@ class ResultPage:
 class StationControl(Protocol):
     """Every method may be called from any thread. A `query` is a number or a name. KeyError: there is no such query."""
 
-    def submit(self, text: str, key: str | None, name: str | None = None) -> JsonObject:
-        """Accept a query. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
+    def submit(self, text: str, key: str | None, name: str | None = None, owner: str | None = None) -> JsonObject:
+        """Accept a query of a user. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         """The effect that a submission would have now: plan, costs, motes that would change. DiagnosticError where it cannot run."""
@@ -34,20 +34,28 @@ class StationControl(Protocol):
     def explain(self, text: str) -> list[tuple[JsonObject, str]]:
         """Each statement of a text, as JSON and as text. DiagnosticError: the text has errors."""
 
-    def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
-        """Accept a query in the place of another, which answers no window after this tick."""
+    def replace(
+        self, query: str, text: str, key: str | None, name: str | None = None, only: str | None = None
+    ) -> JsonObject:
+        """Accept a query in the place of another, which answers no window after this tick. It has the same owner.
+
+        With `only`, KeyError unless that is the owner.
+        """
+
+    def find(self, query: str, only: str | None = None) -> int:
+        """The number of a query. With `only`, KeyError unless that is its owner."""
 
     def change(self, query: str, kind: str) -> JsonObject:
         """`stop`, `pause`, `resume` or `drain` a query."""
 
-    def queries(self, after: int, limit: int, state: str | None) -> list[JsonObject]:
-        """The queries with numbers above `after`, in a state or in any, the oldest first."""
+    def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
+        """The queries with numbers above `after`, in a state or in any, of an owner or of all, the oldest first."""
 
     def query(self, query: str) -> JsonObject:
         """One query."""
 
-    def query_numbers(self) -> tuple[int, int] | None:
-        """The numbers of the first and the last query, or None."""
+    def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
+        """The numbers of the first and the last query, of an owner or of all, or None."""
 
     def results(self, query: str, after: int, limit: int) -> ResultPage:
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
@@ -64,8 +72,13 @@ class StationControl(Protocol):
     def extents(self) -> list[JsonObject]:
         """The extents that queries may read."""
 
-    def events(self, after: int, limit: int, query: int | None) -> tuple[list[JsonObject], int]:
-        """Operational events with numbers above `after`, all or those about a query; the number to ask for `after` next time."""
+    def events(
+        self, after: int, limit: int, query: int | None, owner: str | None = None
+    ) -> tuple[list[JsonObject], int]:
+        """Operational events with numbers above `after`, all or those about a query; the number to ask for `after` next time.
+
+        With `owner`, none about the queries of others.
+        """
 
     def health(self) -> JsonObject:
         """Whether data makes progress; `ok` is false where it does not."""

@@ -132,16 +132,23 @@ class DurableStation:
         self._look(now_ms, chunk)
         return self._commit() if chunk or self._has_news() else True
 
-    def submit(self, text: str, now_ms: int, key: str | None = None, name: str | None = None) -> int:
-        """Accept a query for good; returns its number. DiagnosticError, QueryStateError say why it cannot be.
+    def submit(
+        self, text: str, now_ms: int, key: str | None = None, name: str | None = None, owner: str | None = None
+    ) -> int:
+        """Accept a query of a user for good; returns its number. DiagnosticError, QueryStateError say why it cannot be.
 
         A command with a `key` that was used before is not carried out again: the number of the first one is returned.
         """
-        return self._carry_out_once(Command("submit", now_ms, encode_target(text, None, name)), key)
+        return self._carry_out_once(Command("submit", now_ms, encode_target(text, None, name)), key, owner)
 
     def replace(self, number: int, text: str, now_ms: int, key: str | None = None, name: str | None = None) -> int:
-        """Start a query in the place of another at one tick; returns the new number. `key` is as for `submit`."""
-        return self._carry_out_once(Command("replace", now_ms, encode_target(text, number, name)), key)
+        """Start a query in the place of another, of the same owner, at one tick; returns the new number.
+
+        `key` is as for `submit`.
+        """
+        self._commit_or_refuse()  # first, so that the journal knows the owner of a query that waited for room
+        command = Command("replace", now_ms, encode_target(text, number, name))
+        return self._carry_out_once(command, key, self.journal.owner(number))
 
     def change(self, kind: str, number: int, now_ms: int) -> None:
         """Stop, pause, resume or drain a query for good.
@@ -159,14 +166,14 @@ class DurableStation:
         self._commit_or_refuse()
         self._carry_out(Command(kind, now_ms, str(number)), None)
 
-    def _carry_out_once(self, command: Command, key: str | None) -> int:
+    def _carry_out_once(self, command: Command, key: str | None, owner: str | None) -> int:
         self._commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
         if key is not None and (before := self.journal.command_of(key)) is not None:
             kind, argument, number = before
             if (kind, argument) != (command.kind, command.argument) or number is None:
                 raise KeyReusedError("this key was used for another command", "choose a new Idempotency-Key")
             return number
-        return self._carry_out(command, key)
+        return self._carry_out(command, key, owner)
 
     def snapshot(self, now_ms: int) -> int:
         """Keep the whole state before anything else happens; how many bytes it has, 0 where nothing can be committed."""
@@ -274,7 +281,7 @@ class DurableStation:
         if not self._commit():
             raise JournalError(f"nothing can be kept now: {self.failure}", "free space on the disk, then submit again")
 
-    def _carry_out(self, command: Command, key: str | None) -> int:
+    def _carry_out(self, command: Command, key: str | None, owner: str | None = None) -> int:
         command.encode()  # raises here, before anything has changed, where the text is not Unicode
         self._pending.close_looks()
         self._pending.entries.append(command)
@@ -284,7 +291,7 @@ class DurableStation:
                 raise ValueError(f"`{command.kind}` is no command about a query")
             number = changed.number
         finally:  # a refused text has ended clock ticks too, so it is an entry like any other
-            self._pending.commands.append(CommandRecord(command, None if number is None else key, number))
+            self._pending.commands.append(CommandRecord(command, None if number is None else key, number, owner))
             self._collect()
             is_kept = self._commit(closing=True)
         if not is_kept:

@@ -74,6 +74,8 @@ class CommandRecord:
     command: Command
     key: str | None
     query: int | None
+    owner: str | None = None
+    """Of the query that it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Journal:
         unlock(self._lock)
 
     def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
-               events: Iterable[tuple[int, str, str]] = (), commands: Iterable[CommandRecord] = (),
+               events: Iterable[tuple[int, str, str]] = (), commands: Sequence[CommandRecord] = (),
                queries: Iterable[QueryRow] = (), files: FileChange = NO_CHANGE) -> None:  # fmt: skip
         """Keep all of it for good or, with sqlite3.Error, nothing. An event is (time in ms, kind, JSON)."""
         number = self.last
@@ -145,6 +147,10 @@ class Journal:
             self._db.executemany(
                 "INSERT INTO commands (at_ms, kind, argument, idempotency_key, query) VALUES (?, ?, ?, ?, ?)",
                 ((c.command.now_ms, c.command.kind, c.command.argument, c.key, c.query) for c in commands),
+            )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO owners VALUES (?, ?)",
+                ((c.query, c.owner) for c in commands if c.query is not None and c.owner is not None),
             )
             self._db.executemany(
                 "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?)",
@@ -224,26 +230,45 @@ class Journal:
             found: tuple[str, str, int | None] | None = self._reader.execute(statement, (key,)).fetchone()
         return found
 
-    def events(self, after: int, limit: int, query: int | None = None) -> list[tuple[int, int, str, str]]:
-        """(number, time in ms, kind, JSON) of the events above a number, all or those about a query."""
+    def events(
+        self, after: int, limit: int, query: int | None = None, owner: str | None = None
+    ) -> list[tuple[int, int, str, str]]:
+        """(number, time in ms, kind, JSON) of the events above a number, all or those about a query.
+
+        With `owner`, none about the queries of others.
+        """
         statement = (
             "SELECT number, at_ms, kind, body FROM events WHERE number > ?1"
-            " AND (?3 IS NULL OR json_extract(body, '$.query') = ?3) ORDER BY number LIMIT ?2"
+            " AND (?3 IS NULL OR json_extract(body, '$.query') = ?3)"
+            " AND (?4 IS NULL OR json_extract(body, '$.query') IS NULL OR EXISTS"
+            " (SELECT 1 FROM owners WHERE query = json_extract(body, '$.query') AND owner = ?4)) ORDER BY number LIMIT ?2"
         )
         with self._reading:
-            return self._reader.execute(statement, (after, limit, query)).fetchall()
+            return self._reader.execute(statement, (after, limit, query, owner)).fetchall()
 
     def last_event(self) -> int:
         """The number of the newest event, 0 where there was none."""
         with self._reading:
             return int(self._reader.execute("SELECT max(number) FROM events").fetchone()[0] or 0)
 
-    def queries(self, after: int, limit: int, state: str | None = None) -> list[str]:
-        """The JSON of the queries with numbers above `after`, in a state or in any, the oldest first."""
-        chosen, found = ("state = ?1 AND", state) if state is not None else ("?1 IS NULL AND", None)
-        statement = f"SELECT body FROM queries WHERE {chosen} number > ?2 ORDER BY number LIMIT ?3"
+    def queries(
+        self, after: int, limit: int, state: str | None = None, owner: str | None = None
+    ) -> list[tuple[str, str | None]]:
+        """(JSON, owner) of the queries with numbers above `after`, in a state or any, of an owner or all, the oldest first."""
+        of_state = "" if state is None else "state = :state AND"
+        if owner is None:
+            found = f"queries LEFT JOIN owners ON query = number WHERE {of_state} number > :after ORDER BY number"
+        else:  # by the owner's index: not one row of another is read
+            found = f"owners CROSS JOIN queries ON number = query WHERE {of_state} owner = :owner AND query > :after ORDER BY query"
+        given = {"state": state, "after": after, "limit": limit, "owner": owner}
         with self._reading:
-            return [str(body) for (body,) in self._reader.execute(statement, (found, after, limit))]
+            return self._reader.execute(f"SELECT body, owner FROM {found} LIMIT :limit", given).fetchall()
+
+    def owner(self, query: int) -> str | None:
+        """The user who submitted a query, or None."""
+        with self._reading:
+            found = self._reader.execute("SELECT owner FROM owners WHERE query = ?", (query,)).fetchone()
+        return None if found is None else str(found[0])
 
     def query(self, number: int) -> str | None:
         """The JSON of a query, or None."""
@@ -257,12 +282,13 @@ class Journal:
             found = self._reader.execute("SELECT max(number) FROM queries WHERE name = ?", (name,)).fetchone()
         return None if found[0] is None else int(found[0])
 
-    def query_numbers(self) -> tuple[int, int] | None:
-        """The numbers of the oldest and the newest query, or None."""
+    def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
+        """The numbers of the oldest and the newest query, of an owner or of all, or None."""
+        statement = "SELECT (SELECT min(number) FROM queries), max(number) FROM queries"
+        if owner is not None:
+            statement = "SELECT min(query), max(query) FROM owners WHERE owner = ?"
         with self._reading:
-            first, last = self._reader.execute(
-                "SELECT (SELECT min(number) FROM queries), max(number) FROM queries"
-            ).fetchone()
+            first, last = self._reader.execute(statement, () if owner is None else (owner,)).fetchone()
         return None if first is None else (first, last)
 
     def archive_files(self) -> list[ArchiveFile]:

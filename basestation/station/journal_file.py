@@ -42,6 +42,11 @@ CREATE TABLE queries (number INTEGER PRIMARY KEY, name TEXT, state TEXT NOT NULL
 CREATE INDEX queries_by_name ON queries (name, number) WHERE name IS NOT NULL;
 CREATE INDEX queries_by_state ON queries (state, number);
 """
+_OWNERS = """
+CREATE TABLE IF NOT EXISTS owners (query INTEGER PRIMARY KEY, owner TEXT NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS owners_by_name ON owners (owner, query);
+"""
+"""Added to files of before tokens had names; the program of before does not mind."""
 
 
 class JournalError(MoteloomError):
@@ -191,6 +196,7 @@ def open_database(path: Path) -> sqlite3.Connection:
                 f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
             )
         database.execute(MANIFEST)
+        database.executescript(_OWNERS)
     except sqlite3.DatabaseError as why:
         database.close()
         raise JournalError(f"{path} cannot be used: {why}", "restore a backup: moteloom restore FILE") from why

@@ -34,9 +34,9 @@ class LiveControl:
     def _station(self) -> Station:
         return self._runner.durable.station
 
-    def submit(self, text: str, key: str | None, name: str | None = None) -> JsonObject:
+    def submit(self, text: str, key: str | None, name: str | None = None, owner: str | None = None) -> JsonObject:
         durable = self._runner.durable
-        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name))))
+        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name, owner))))
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         station = self._station
@@ -54,8 +54,11 @@ class LiveControl:
     def explain(self, text: str) -> list[tuple[JsonObject, str]]:
         return explain_text(text, self._station.world)
 
-    def replace(self, query: str, text: str, key: str | None, name: str | None = None) -> JsonObject:
+    def replace(
+        self, query: str, text: str, key: str | None, name: str | None = None, only: str | None = None
+    ) -> JsonObject:
         number, durable = self._find_replaced(query, key), self._runner.durable
+        self._check_owner(number, only)
         return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name))))
 
     def change(self, query: str, kind: str) -> JsonObject:
@@ -70,6 +73,15 @@ class LiveControl:
             raise HttpProblemError(422, "key-reused", str(error), error.help) from None
         except QueryStateError as error:
             raise _wrong_state(error) from None
+
+    def find(self, query: str, only: str | None = None) -> int:
+        number = self.number_of(query)
+        self._check_owner(number, only)
+        return number
+
+    def _check_owner(self, number: int, only: str | None) -> None:
+        if only is not None and self._journal.owner(number) != only:
+            raise KeyError(number)
 
     def number_of(self, query: str) -> int:
         """The number of a query by its number or name: the one that may still answer, else the newest that had the name."""
@@ -91,18 +103,19 @@ class LiveControl:
                 return number
         return self.number_of(query)
 
-    def queries(self, after: int, limit: int, state: str | None) -> list[JsonObject]:
-        return [json.loads(body) for body in self._journal.queries(after, limit, state)]
+    def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
+        return [json.loads(body) | {"owner": of} for body, of in self._journal.queries(after, limit, state, owner)]
 
     def query(self, query: str) -> JsonObject:
-        body = self._journal.query(self.number_of(query))
+        number = self.number_of(query)
+        body = self._journal.query(number)
         if body is None:
             raise KeyError(query)
-        found: JsonObject = json.loads(body)
+        found: JsonObject = json.loads(body) | {"owner": self._journal.owner(number)}
         return found
 
-    def query_numbers(self) -> tuple[int, int] | None:
-        return self._journal.query_numbers()
+    def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
+        return self._journal.query_numbers(owner)
 
     def results(self, query: str, after: int, limit: int) -> ResultPage:
         described = self.query(query)
@@ -135,11 +148,13 @@ class LiveControl:
     def extents(self) -> list[JsonObject]:
         return [_extent_as_json(extent) for extent in self._station.world.catalog]
 
-    def events(self, after: int, limit: int, query: int | None) -> tuple[list[JsonObject], int]:
+    def events(
+        self, after: int, limit: int, query: int | None, owner: str | None = None
+    ) -> tuple[list[JsonObject], int]:
         last = self._journal.last_event()
         found: list[JsonObject] = [
             {"number": number, "time": rfc3339_of(at_ms, 1), "event": kind, **json.loads(body)}
-            for number, at_ms, kind, body in self._journal.events(after, limit, query)
+            for number, at_ms, kind, body in self._journal.events(after, limit, query, owner)
         ]
         read = int(found[-1]["number"]) if found else after
         return found, read if len(found) == limit else max(read, last)

@@ -6,7 +6,9 @@ import time
 
 import httpx
 
+from basestation.rest.access import TokenScope
 from basestation.rest.api import make_api
+from basestation.station.access_file import AccessFile
 from basestation.station.live_control import LiveControl
 from basestation.station.runner import Runner, ScaledClock
 from tests.station.small_network import SmallNetwork
@@ -23,7 +25,9 @@ class RunningStation:
         clock = ScaledClock(time.monotonic, self.network.now_ms, speed=200)
         self.runner = Runner(self.network.durable, clock, beside=self)
         self.control = LiveControl(self.runner)
-        self.api = make_api(self.control, TOKEN)
+        self.tokens = AccessFile(folder, create=True)
+        self.tokens.create("admin", [TokenScope.ADMIN], token=TOKEN)
+        self.api = make_api(self.control, self.tokens)
         self._thread = threading.Thread(target=self.runner.run)
 
     def advance(self, now_ms):
@@ -37,6 +41,7 @@ class RunningStation:
         self.runner.stop()
         self._thread.join(timeout=30)
         self.network.end()
+        self.tokens.close()
 
     def ask(self, method, path, headers=HEADERS, raises=True, **more):
         """One request to the application itself, without a socket."""

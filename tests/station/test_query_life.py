@@ -166,7 +166,7 @@ def test_ended_queries_leave_memory_and_keep_their_results(tmp_path):
     assert not station.events.latest and not station.engine._queries
     network.restart()
     assert network.submit(QUERIES[0]) == 31
-    listed = [json.loads(body) for body in network.journal.queries(0, 1_000)]
+    listed = [json.loads(body) for body, _ in network.journal.queries(0, 1_000)]
     assert [each["number"] for each in listed] == list(range(1, 32))
     assert [each["state"] for each in listed[:30]] == ["stopped"] * 30
 

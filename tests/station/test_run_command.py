@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import pytest
 
-from basestation.cli.run import _seconds, _token
+from basestation.cli.run import _seconds
 from basestation.cli.station_arguments import client_of
 from basestation.client.http import StationClient, StationError
 from basestation.station.assembly import make_factory
@@ -208,13 +208,6 @@ def test_clock_goes_on_while_the_machine_sleeps(monkeypatch):
     monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
     assert _seconds() == 1.0
     assert asked[-1] == time.CLOCK_MONOTONIC and (sys.platform != "linux" or asked[0] != time.CLOCK_MONOTONIC)
-
-
-def test_token_file_that_a_power_cut_emptied_is_made_anew(tmp_path):
-    (tmp_path / "token").write_text("")
-    token = _token(tmp_path)
-    assert len(token) >= 32 and _token(tmp_path) == token
-    assert oct((tmp_path / "token").stat().st_mode & 0o777) == "0o600"
 
 
 @pytest.mark.timeout(120)

@@ -16,7 +16,9 @@ from basestation.archive.parquet import ParquetArchive
 from basestation.controller.query_lifecycle import QueryState
 from basestation.errors import CATALOGUE, ROAD
 from basestation.planner.catalog import read_schema
+from basestation.rest.access import TokenScope
 from basestation.results.view import current_tuples, current_windows
+from basestation.station.access_file import AccessFile
 from basestation.station.durable import DurableStation
 from basestation.station.journal import Journal
 from basestation.station.live_control import LiveControl
@@ -158,7 +160,9 @@ def test_reading_crosses_all_packages(tmp_path):
 
     # A socket serves clients with a token: every window is complete, every value is the mote's, as a double.
     runner = Runner(world.durable, ScaledClock(lambda: 0.0, world.now_ms))
-    with RestServer(LiveControl(runner), TOKEN) as server:
+    tokens = AccessFile(tmp_path / "data", create=True)
+    tokens.create("reader", [TokenScope.OPERATE], token=TOKEN)
+    with tokens, RestServer(LiveControl(runner), tokens) as server:
         status, answer = get(f"{server.url}/v1/queries/1/results")
         assert status == 200
         assert (answer["kind"], answer["columns"]) == (

@@ -1,0 +1,96 @@
+"""Access: the scopes of tokens, the scope that each route needs, and the holder of the token of a request.
+
+read      the station, and the queries and results of one's own
+submit    and submit, replace, pause, resume and stop queries of one's own
+tag       write data: push tuples, correct them
+operate   and all of that for the queries of all
+admin     everything
+"""
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+
+class TokenScope(Enum):
+    READ = "read"
+    SUBMIT = "submit"
+    TAG = "tag"
+    OPERATE = "operate"
+    ADMIN = "admin"
+
+
+IMPLIED = {
+    TokenScope.READ: frozenset({TokenScope.READ}),
+    TokenScope.SUBMIT: frozenset({TokenScope.READ, TokenScope.SUBMIT}),
+    TokenScope.TAG: frozenset({TokenScope.TAG}),
+    TokenScope.OPERATE: frozenset({TokenScope.READ, TokenScope.SUBMIT, TokenScope.OPERATE}),
+    TokenScope.ADMIN: frozenset(TokenScope),
+}
+"""The scopes that each one includes."""
+
+SCOPES = {
+    ("POST", "/v1/queries"): TokenScope.SUBMIT,
+    ("GET", "/v1/queries"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}"): TokenScope.READ,
+    ("POST", "/v1/queries/{query}/stop"): TokenScope.SUBMIT,
+    ("POST", "/v1/queries/{query}/pause"): TokenScope.SUBMIT,
+    ("POST", "/v1/queries/{query}/resume"): TokenScope.SUBMIT,
+    ("POST", "/v1/queries/{query}/replace"): TokenScope.SUBMIT,
+    ("GET", "/v1/queries/{query}/results"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}/results.jsonl"): TokenScope.READ,
+    ("POST", "/v1/check"): TokenScope.READ,
+    ("POST", "/v1/explain"): TokenScope.READ,
+    ("GET", "/v1/motes"): TokenScope.READ,
+    ("GET", "/v1/extents"): TokenScope.READ,
+    ("GET", "/v1/extents/{name}/latest"): TokenScope.READ,
+    ("GET", "/v1/topology"): TokenScope.READ,
+    ("GET", "/v1/events"): TokenScope.READ,
+    ("GET", "/v1/health"): TokenScope.READ,
+    ("GET", "/v1/openapi.json"): TokenScope.READ,
+}
+"""By method and path of a route, the scope that it needs. A route that is not listed needs `admin`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The holder of a token: the user `name`, who may have several. `token` is its number."""
+
+    name: str
+    scopes: frozenset[TokenScope]
+    token: int = 0
+
+    def may(self, scope: TokenScope) -> bool:
+        """Whether the scopes include one."""
+        return scope in self.scopes
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether the queries of other users are visible."""
+        return TokenScope.OPERATE in self.scopes
+
+
+LOCAL = Principal("", frozenset(TokenScope))
+"""The holder of every request to a station without tokens."""
+
+current: ContextVar[Principal] = ContextVar("principal")
+"""The holder of the token of this request. Without one a lookup fails, so no code runs with the rights of another by mistake."""
+
+
+class TokenStore(Protocol):
+    """The tokens of a station; any thread may ask."""
+
+    def find(self, token: str) -> Principal | None:
+        """The holder of a token; None where there is no such token, or it has expired or was revoked."""
+
+
+def include_implied(scopes: Iterable[TokenScope]) -> frozenset[TokenScope]:
+    """The scopes with all that they include."""
+    return frozenset[TokenScope]().union(*(IMPLIED[scope] for scope in scopes))
+
+
+def needed_scope(method: str, path: str) -> TokenScope:
+    """The scope that a route needs."""
+    return SCOPES.get((method, path), TokenScope.ADMIN)

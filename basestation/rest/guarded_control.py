@@ -1,0 +1,92 @@
+"""GuardedControl: a station as the holder of the token of a request may see it.
+
+Every call checks the owner of the query it is about, so a route cannot forget to. Another's query is answered like one that
+does not exist. A name is resolved to a number first: a number never changes its owner.
+"""
+
+from basestation.rest.access import current
+from basestation.rest.control import JsonObject, ResultPage, StationControl
+from basestation.rest.wire import HttpProblemError
+
+
+class GuardedControl:
+    """The methods of `StationControl`, for the holder in `basestation.rest.access.current`."""
+
+    def __init__(self, control: StationControl) -> None:
+        self._control = control
+
+    def submit(self, text: str, key: str | None, name: str | None = None, owner: str | None = None) -> JsonObject:
+        holder = current.get()
+        if owner not in (None, holder.name) and not holder.sees_all:
+            raise HttpProblemError(
+                403, "lesser-scope", "this token may not submit queries of others", "leave `owner` out"
+            )
+        return self._control.submit(text, self._own(key), name, owner or holder.name or None)
+
+    def dry_run(self, text: str, name: str | None = None) -> JsonObject:
+        return self._control.dry_run(text, name)
+
+    def check(self, text: str) -> JsonObject:
+        return self._control.check(text)
+
+    def explain(self, text: str) -> list[tuple[JsonObject, str]]:
+        return self._control.explain(text)
+
+    def replace(
+        self, query: str, text: str, key: str | None, name: str | None = None, only: str | None = None
+    ) -> JsonObject:
+        return self._control.replace(query, text, self._own(key), name, self._only)
+
+    def change(self, query: str, kind: str) -> JsonObject:
+        return self._control.change(self._find(query), kind)
+
+    def find(self, query: str, only: str | None = None) -> int:
+        return self._control.find(query, self._only)
+
+    def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
+        if self._only is not None and owner not in (None, self._only):
+            return []
+        return self._control.queries(after, limit, state, self._only or owner)
+
+    def query(self, query: str) -> JsonObject:
+        return self._control.query(self._find(query))
+
+    def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
+        return self._control.query_numbers(self._only or owner)
+
+    def results(self, query: str, after: int, limit: int) -> ResultPage:
+        return self._control.results(self._find(query), after, limit)
+
+    def motes(self) -> list[JsonObject]:
+        return self._control.motes()
+
+    def latest(self, extent: str) -> list[JsonObject]:
+        return self._control.latest(extent)
+
+    def topology(self) -> JsonObject:
+        return self._control.topology()
+
+    def extents(self) -> list[JsonObject]:
+        return self._control.extents()
+
+    def events(
+        self, after: int, limit: int, query: int | None, owner: str | None = None
+    ) -> tuple[list[JsonObject], int]:
+        return self._control.events(after, limit, query, self._only or owner)
+
+    def health(self) -> JsonObject:
+        return self._control.health()
+
+    @property
+    def _only(self) -> str | None:
+        """The owner whose queries are visible; None where all are."""
+        holder = current.get()
+        return None if holder.sees_all else holder.name
+
+    def _find(self, query: str) -> str:
+        return str(self._control.find(query, self._only))
+
+    def _own(self, key: str | None) -> str | None:
+        """An idempotency key that no other user can have."""
+        name = current.get().name
+        return key if key is None or not name else f"{name}/{key}"
