@@ -15,14 +15,13 @@ from simulator.energy import EnergyAccount, Timing
 from simulator.indirect_queue import IndirectQueue
 from simulator.kernel import MS, Kernel
 from simulator.mac import MacLayer, RetryPolicy, keep_unchanged, sender_of
+from simulator.parent_failure import ParentFailureDetector
 from simulator.radio_medium import RadioMedium
 from simulator.radio_slots import RadioSlots, Slot
 from simulator.trace import Trace
 
 POLL_WINDOW_US = 100 * MS
 """A mote that polls its parent sleeps again when no frame has come for so long."""
-FRUITLESS, FRUITLESS_US = 3, 60_000 * MS
-"""A mote leaves a parent that has acknowledged none of so many hand-overs in a row, over at least so long a time."""
 
 
 class ForwarderOwner(Protocol):
@@ -86,8 +85,8 @@ class Forwarder:
         self._since = 0  # when the radio went on to stay on, or when the mote's own slot began
         self._sending = False
         self.taken_at = 0  # when the parent last acknowledged a frame
-        self._fruitless, self._fruitless_since = 0, 0  # hand-overs in a row that the parent did not acknowledge …
-        self._number, self._fruitless_round = 0, -1  # … at most one a round: the present one, and the last that counted
+        self._parent_failure = ParentFailureDetector()
+        self._number = 0  # of the present round
         self._hung = False
         self._parent_has_frames = False
         self._polls_left = 0  # rounds in which the mote polls, because a frame came down and more may follow …
@@ -118,6 +117,7 @@ class Forwarder:
         self._parent_has_frames, self._polls_left, self._awaiting = False, 0, None
         self._listens_left.clear()
         self._mac.forget()
+        self._parent_failure = ParentFailureDetector()
         self.adopt(BROADCAST)
         self._medium.changed()
 
@@ -339,7 +339,9 @@ class Forwarder:
     def adopt(self, parent: int) -> None:
         """Make a neighbour the parent from now on; frames for the one before go to it."""
         before, self.parent = self.parent, parent
-        self.orphaned, self._fruitless = False, 0
+        self.orphaned = False
+        if parent != BROADCAST:
+            self._parent_failure.begin(parent)
         if before != parent and BROADCAST not in (before, parent):
             self._mac.redirect(MoteId(before), MoteId(parent))
 
@@ -362,16 +364,9 @@ class Forwarder:
         if receiver != self.parent or receiver == BROADCAST:
             return
         if known:
-            self.orphaned, self._fruitless, self.taken_at = False, 0, self._kernel.now
-            return
-        if self._slots:
-            if self._fruitless_round == self._number:
-                return
-            self._fruitless_round = self._number
-        if not self._fruitless:
-            self._fruitless_since = self._kernel.now
-        self._fruitless += 1
-        if self._fruitless >= FRUITLESS and self._kernel.now - self._fruitless_since >= FRUITLESS_US:
+            self.orphaned, self.taken_at = False, self._kernel.now
+            self._parent_failure.succeed()
+        elif self._parent_failure.fail(self._kernel.now, self._number if self._slots else None):
             self._owner.orphaned()
 
     def send_up(self, frame: Frame, done: Callable[[bool], None]) -> None:

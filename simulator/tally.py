@@ -3,12 +3,19 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from gateway.frame import FrameKind
 from simulator.trace import Event
+
+IMAGES = (FrameKind.SCHEDULE.name, FrameKind.PROGRAM.name)
 
 
 @dataclass(slots=True)
 class Tally:
-    """By mote: readings produced; frames handed over, their attempts and bytes, and the frames that never arrived."""
+    """By mote: readings produced; frames handed over, their attempts and bytes, and the frames that never arrived.
+
+    `configured` is when some mote last changed what it runs, in microseconds: it received an image, began or left its agenda,
+    started again, or died.
+    """
 
     produced: Counter[int] = field(default_factory=Counter)
     frames: Counter[int] = field(default_factory=Counter)
@@ -17,6 +24,7 @@ class Tally:
     lost: Counter[int] = field(default_factory=Counter)
     delivered: Counter[str] = field(default_factory=Counter)  # frames at a gateway, by kind
     died: dict[int, tuple[int, str]] = field(default_factory=dict)  # (microseconds, cause)
+    configured: int = 0
 
     def watch(self, event: Event) -> None:
         """Count one event."""
@@ -32,3 +40,8 @@ class Tally:
                 self.delivered[event["kind"]] += 1
             case "died":
                 self.died[event.mote] = event.time, event["why"]
+                self.configured = event.time
+            case "sleeps" | "listens" | "rebooted":
+                self.configured = event.time
+            case "received" if event["kind"] in IMAGES:
+                self.configured = event.time

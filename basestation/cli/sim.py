@@ -40,10 +40,13 @@ example:
     )  # fmt: skip
     run_.add_argument("--seeds", type=parse_seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's")
     run_.add_argument("--out", type=Path, metavar="DIR", help="write answers, figures and traces to this folder")
-    run_.add_argument(
-        "--agenda", action="store_true", help="motes sleep outside of the slots of an agenda; else they always listen"
+    modes = run_.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--always-on",
+        action="store_true",
+        help="motes always listen; else they sleep outside of the slots of an agenda, as `moteloom explain` assumes",
     )
-    run_.add_argument(
+    modes.add_argument(
         "--swept", action="store_true",
         help="simulate many rounds at once, under an agenda; all queries are submitted at the beginning",
     )  # fmt: skip
@@ -119,7 +122,7 @@ def _run(scenario: "Scenario", args: argparse.Namespace) -> "list[Trial]":
             def show(ms: int, before: int = before) -> None:
                 progress.show(before + ms)
 
-            trials.append(TrialRun(scenario, seed, folder, args.swept, args.agenda).run(args.span, _as_line, show))
+            trials.append(TrialRun(scenario, seed, folder, args.swept, args.always_on).run(args.span, _as_line, show))
             if folder:
                 _write_figures(folder, trials[-1])
     finally:
@@ -142,6 +145,7 @@ def _write_figures(folder: Path, trial: "Trial") -> None:
         "readings": trial.accounts,
         "merged, unattributed": trial.unattributed,
         "errors": trial.errors,
+        "notes": trial.notes(),
         "figures": _finite(trial.figures()),
     }
     (folder / "ledger.json").write_text(json.dumps(figures, indent=2) + "\n")
@@ -159,7 +163,7 @@ def _print(scenario: "Scenario", trials: "Sequence[Trial]", args: argparse.Names
     if args.output == "json":
         for trial in trials:
             line = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": _finite(trial.figures()),
-                    "ledger": trial.ledger,
+                    "ledger": trial.ledger, "notes": trial.notes(),
                     "decided": [asdict(each) | {"query": name} for name, each in trial.decided]}  # fmt: skip
             print(_as_line(line))
         figures = {name: _finite(asdict(each)) for name, each in summary.items()}
@@ -184,6 +188,8 @@ def _print_table(scenario: "Scenario", trials: "Sequence[Trial]", summary: "Mapp
         figures = [each.mean, each.margin, each.least, each.most] if several else [each.mean]
         rows.append((name, *map(_readable, figures)))
     print("\n".join(f"  {line}".rstrip() for line in format_table(rows, left=1)))
+    for note in dict.fromkeys(note for trial in trials for note in trial.notes()):
+        print("\n".join(f"  {line}" for line in wrap_prose(note)))
     for trial in trials:
         for name, decided in trial.decided:
             if not decided.is_switch:

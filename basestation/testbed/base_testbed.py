@@ -41,6 +41,11 @@ class BaseTestbed:
         """The simulated time since the scenario began. It differs a little from the time that was asked for: steps are whole."""
         return self._now_ms - self.scenario.begin_ms
 
+    @property
+    def configured_ms(self) -> int:
+        """When some mote last changed, or will change, what it runs: milliseconds after the scenario begins."""
+        return 0
+
     def spent(self) -> dict[int, float]:
         """Joules of each mote so far."""
         raise NotImplementedError

@@ -11,6 +11,7 @@ from basestation.testbed.base_testbed import BaseTestbed
 from gateway.transports import Transport
 from simulator.backhaul import Backhaul
 from simulator.fault_injection import schedule_faults
+from simulator.kernel import MS
 from simulator.network import MoteNetwork
 from simulator.scenario import Scenario
 from simulator.transport import connect
@@ -70,6 +71,12 @@ class EventTestbed(BaseTestbed):
                 self.station.step(now)
             self.trace.flush(self.built.kernel.now)
             on_progress(self.elapsed_ms)
+
+    @property
+    def configured_ms(self) -> int:
+        agenda = self.station.world.agenda
+        begins_ms = 0 if agenda is None else agenda.begin * self.catalog.tick_ms
+        return max(0, -(-self.tally.configured // MS) - self.scenario.begin_ms, begins_ms - self.scenario.begin_ms)
 
     def spent(self) -> dict[int, float]:
         return {number: mote.spent for number, mote in self.built.motes.items()}

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, isnan, nan, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, TextIO
@@ -11,15 +11,16 @@ from typing import Any, TextIO
 from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
 from basestation.controller.migration import MigrationEvent
+from basestation.explain.motes import ASSUMPTIONS
 from basestation.results.feed import Feed
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.testbed.event_testbed import EventTestbed
+from basestation.testbed.steady_state import DAY_MS, LEAST_ROUNDS, SteadyState, SteadyStateMeter, predict_lifetime
 from basestation.testbed.vector_testbed import VectorTestbed
 from basestation.updates.update import EpochMarks, Update, WindowUpdates, split_interleaved
 from gateway.diagnostics import DiagnosticError
 from simulator.scenario import Scenario
 
-DAY_MS = 86_400_000
 # Student's t, 97.5 %, for 1, 2, … degrees of freedom (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2).
 T_975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
@@ -39,7 +40,10 @@ class DiscardingArchive:
 
 @dataclass(frozen=True, slots=True)
 class MoteFigures:
-    """The figures of one mote. `lifetime_days` is when its battery is empty at this consumption, or when it was empty."""
+    """The figures of one mote. `setup_joules` is the part of `joules` from before the steady state.
+
+    `lifetime_days` is when its battery was empty, or will be at the consumption of the steady state; nan if that is unknown.
+    """
 
     mote: int
     produced: int
@@ -48,6 +52,7 @@ class MoteFigures:
     bytes: int
     lost: int
     joules: float
+    setup_joules: float
     lifetime_days: float
     died: str | None
 
@@ -58,11 +63,15 @@ class Trial:
 
     `coverage` is, by query, the share of the readings due that its windows contain, in their latest version. `decided` has the
     decisions of the re-optimizer. `accounts` has by extent and mote the outcome of each reading that was due, `unattributed` by
-    extent the number of merged readings whose sites are unknown.
+    extent the number of merged readings whose sites are unknown. `predicted_days` is the station's prediction of the lifetime of
+    the worst mote; nan without an agenda. `awake_reason` says why motes of a duty-cycled network have no agenda.
     """
 
     seed: int
     motes: tuple[MoteFigures, ...]
+    steady: SteadyState
+    predicted_days: float
+    awake_reason: str | None
     ledger: Mapping[str, Mapping[str, int]]
     accounts: Mapping[str, Mapping[int, Mapping[str, int]]]
     unattributed: Mapping[str, int]
@@ -86,9 +95,40 @@ class Trial:
             "bytes": sum(mote.bytes for mote in self.motes),
             "frames lost": sum(mote.lost for mote in self.motes),
             "joules": sum(mote.joules for mote in self.motes),
-            "worst lifetime in days": min((mote.lifetime_days for mote in self.motes), default=inf),
+            "joules of the set-up": sum(mote.setup_joules for mote in self.motes),
+            "hours of steady state": (self.steady.end_ms - self.steady.begin_ms) / 3_600_000,
+            "worst lifetime in days": self.worst_days,
+            "predicted lifetime in days": self.predicted_days,
             "motes that died": sum(mote.died is not None for mote in self.motes),
         }
+        return found | self._query_figures()
+
+    def notes(self) -> list[str]:
+        """The conditions of the lifetimes, and why they differ from those that `moteloom explain` predicts."""
+        steady = self.steady
+        if not steady.is_duty_cycled:
+            why = f" ({self.awake_reason})" if self.awake_reason else ""
+            return [
+                f"lifetimes: of motes that always listen{why}; `moteloom explain` predicts those of motes that sleep"
+            ]
+        if not steady.is_long_enough:
+            return [
+                f"lifetimes are unknown: {steady.rounds} rounds passed since motes last changed what they run, and "
+                f"{LEAST_ROUNDS} are needed; simulate a longer time (--for), or without faults"
+            ]
+        return [
+            "lifetimes hold for the steady state, after the set-up; the predicted one is that of `moteloom explain`, whose "
+            f"{ASSUMPTIONS}; a simulation has control traffic"
+        ]
+
+    @property
+    def worst_days(self) -> float:
+        """When the first battery is empty, in days; nan if that is unknown."""
+        known = [mote.lifetime_days for mote in self.motes if not isnan(mote.lifetime_days)]
+        return min(known, default=nan if self.motes else inf)
+
+    def _query_figures(self) -> dict[str, float]:
+        found: dict[str, float] = {}
         for name in self.answers:
             found[f"{name}: answers"] = self.answers[name]
             found[f"{name}: revisions"] = self.revisions[name]
@@ -114,10 +154,12 @@ def summarise(trials: Sequence[Trial]) -> dict[str, Summary]:
 
 def _summary(values: Sequence[float]) -> Summary:
     count = len(values)
+    if any(map(isnan, values)):
+        return Summary(nan, nan, nan, nan)
     if max(values) == inf:
-        return Summary(inf, float("nan"), min(values), inf)
+        return Summary(inf, nan, min(values), inf)
     mean = fmean(values)
-    margin = student_t(count - 1) * stdev(values) / sqrt(count) if count > 1 else float("nan")
+    margin = student_t(count - 1) * stdev(values) / sqrt(count) if count > 1 else nan
     return Summary(mean, margin, min(values), max(values))
 
 
@@ -130,7 +172,7 @@ class TrialRun:
     """One run in progress. With a folder it writes answers and trace there as they come."""
 
     def __init__(self, scenario: Scenario, seed: int, folder: Path | None = None, swept: bool = False,
-                 agenda: bool = False) -> None:  # fmt: skip
+                 always_on: bool = False) -> None:  # fmt: skip
         self.seed, self._scenario = seed, scenario
         self._files: list[TextIO] = []
         self._answers = self._open(folder, "answers.jsonl")
@@ -142,7 +184,8 @@ class TrialRun:
         if swept:
             self.bed = VectorTestbed(scenario, seed, sink, traced, archive, feed=feed)
         else:
-            self.bed = EventTestbed(scenario, seed, sink, traced, archive, agenda, feed=feed)
+            self.bed = EventTestbed(scenario, seed, sink, traced, archive, not always_on, feed=feed)
+        self._steady = SteadyStateMeter(self.bed)
         self._windows: dict[str, dict[tuple[int, int], list[int]]] = {}
         self._revisions: dict[str, int] = {}
 
@@ -158,6 +201,7 @@ class TrialRun:
 
         def step(done: int) -> None:
             self._process_updates(format_line)
+            self._steady.read()
             on_progress(done)
 
         try:
@@ -198,9 +242,13 @@ class TrialRun:
         for name, windows in self._windows.items():
             used, due = (sum(covered[part] for covered in windows.values() if covered) for part in (0, 1))
             coverage[name] = used / due if due else 1.0
+        steady = self._steady.finish()
         return Trial(
             seed=self.seed,
-            motes=tuple(self._mote(number, spent) for number, spent in sorted(bed.spent().items())),
+            motes=tuple(self._mote(number, spent, steady) for number, spent in sorted(bed.spent().items())),
+            steady=steady,
+            predicted_days=predict_lifetime(bed.station.world, bed.station.engine.clock),
+            awake_reason=bed.station.world.awake_reason,
             ledger={name: dict(counts) for name, counts in bed.station.engine.ledger().items()},
             accounts=bed.station.account(),
             unattributed=bed.station.ledger.unattributed(),
@@ -212,13 +260,14 @@ class TrialRun:
             errors=dict(bed.station.errors + bed.station.events.counts),
         )
 
-    def _mote(self, number: int, spent: float) -> MoteFigures:
+    def _mote(self, number: int, spent: float, steady: SteadyState) -> MoteFigures:
         tally, battery = self.bed.tally, self._scenario.deployment.motes[number].battery
         died = tally.died.get(number)
-        lived_ms = self.bed.elapsed_ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
-        lifetime = battery / spent * lived_ms / DAY_MS if spent else inf
+        if died is None:
+            lifetime = steady.lifetime_days(number, battery)
+        else:
+            lifetime = (died[0] / 1_000 - self._scenario.begin_ms) / DAY_MS if died[1] == "battery" else nan
         return MoteFigures(
             number, tally.produced[number], tally.frames[number], tally.attempts[number], tally.bytes[number],
-            tally.lost[number], spent, lived_ms / DAY_MS if died and died[1] == "battery" else lifetime,
-            died and died[1],
+            tally.lost[number], spent, min(spent, steady.setup[number]), lifetime, died and died[1],
         )  # fmt: skip

@@ -265,18 +265,13 @@ def test_merged_readings_are_counted_apart_from_delivered(capsys):
     assert merged == 0 and 0.8 * produced < received <= produced
 
 
-@pytest.mark.parametrize(("way", "spans"), [("--swept", (60, 69)), ("--agenda", (1, 1.001))])
-def test_lifetime_is_extrapolated_from_simulated_time(tmp_path, capsys, way, spans):
-    """A sweep ends with a whole round and motes one by one with a whole look, whatever was asked for beyond the one before."""
+def test_sweep_ends_with_a_whole_round(capsys):
     found = []
-    for seconds in spans:
-        assert moteloom_sim(FOLDER / "calm.toml", "--for", f"{seconds * 1_000:.0f}ms", way, "-o", "json") == 0
+    for seconds in (300, 309):
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", f"{seconds}s", "--swept", "-o", "json") == 0
         run, _ = map(json.loads, capsys.readouterr().out.splitlines())
         found.append((run["figures"]["joules"], run["figures"]["worst lifetime in days"]))
-    if way == "--swept":
-        assert found[0] == found[1]
-    else:  # motes that do nothing yet but listen use the same at any time
-        assert found[1][0] > 1.2 * found[0][0] and found[1][1] == pytest.approx(found[0][1], rel=0.01)
+    assert found[0] == found[1] and found[0][1] > 0
 
 
 @pytest.mark.parametrize(
@@ -295,11 +290,11 @@ def test_senseless_options_are_misuse(arguments, capsys):
 
 
 def test_swept_and_by_agenda_write_the_same_kinds_of_files(tmp_path, capsys):
-    for way in ("--swept", "--agenda"):
-        assert moteloom_sim(FOLDER / "calm.toml", "--for", "3min", way, "--out", tmp_path / way) == 0
+    for name, way in (("swept", ["--swept"]), ("by agenda", [])):
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", "3min", *way, "--out", tmp_path / name) == 0
         out = capsys.readouterr().out
         assert "now: coverage" in out
-        folder = tmp_path / way / "seed-1"
+        folder = tmp_path / name / "seed-1"
         assert " produced " in (folder / "trace.txt").read_text()
         told = json.loads((folder / "ledger.json").read_text())
         assert told["figures"]["readings received"] >= 0.9 * told["figures"]["readings produced"] > 100
