@@ -15,12 +15,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from acquisition.arrays import AnyArray, BoolArray
 from acquisition.batch import Batch, add_missing_columns, dtype_of, mask_of
 from acquisition.extent import Extent
 from acquisition.schema import Attribute, Type
 from acquisition.ticks import date_of
+from basestation.archive.manifest import ArchiveFile
 from basestation.archive.numbering import INDEX, REVISION
 from gateway.errors import MoteloomError
 
@@ -68,6 +70,7 @@ def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
     fields = [pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema]
     metadata = {
         "moteloom.extent": extent.name,
+        "moteloom.kind": str(extent.kind),
         "moteloom.tick_ms": str(tick_ms),
         "moteloom.layout": LAYOUT,
         "moteloom.schema": schema_version(fields),
@@ -79,6 +82,16 @@ def schema_version(fields: Iterable[pa.Field]) -> str:
     """A short digest of the attributes: equal for equal names, types, scales and units."""
     parts = [f"{field.name} {field.type} {(field.metadata or {}).get(b'unit', b'').decode()}" for field in fields]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def read_tick_ms(root: Path, file: ArchiveFile) -> int:
+    """The length of a tick by which a file counts, in ms. OSError where it cannot be read."""
+    path = day_folder(root, file.extent, file.day) / file.name
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return int(metadata[b"moteloom.tick_ms"])
+    except (pa.ArrowException, KeyError, ValueError) as why:
+        raise OSError(f"{path} is damaged: {why}") from why
 
 
 def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:

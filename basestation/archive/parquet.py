@@ -68,11 +68,8 @@ class ParquetArchive:
         ]
 
     def stage_table(self, entry: int, extent: str, day: str, table: pa.Table) -> ArchiveFile:
-        """Write the rows of an extent's day durably, invisible to readers.
-
-        Names have chance in them: after a restore, numbers of entries come again.
-        """
-        path = self.staging / f"part-{entry:012}-{os.urandom(4).hex()}{SUFFIX}"
+        """Write the rows of an extent's day durably, invisible to readers."""
+        path = self.staging / file_name(entry)
         try:
             return write_file(path, extent, day, table)
         except OSError:
@@ -109,7 +106,7 @@ class ParquetArchive:
     def adopt(self) -> tuple[list[ArchiveFile], list[Path]]:
         """The files of the tree as a manifest lists them, and those that cannot be read or are no files of an archive."""
         found, foreign = [], []
-        for path in sorted(path for path in (self.root / "archive").rglob("*") if not path.is_dir()):
+        for path in find_strangers(self.root, ()):
             file = describe_file(path)
             foreign.append(path) if file is None else found.append(file)
         return found, foreign
@@ -170,6 +167,11 @@ class ParquetArchive:
         return self.staging / f"{_DAY}{os.urandom(8).hex()}"
 
 
+def file_name(entry: int) -> str:
+    """A new name for a file. It has chance in it: after a restore, numbers of entries come again."""
+    return f"part-{entry:012}-{os.urandom(4).hex()}{SUFFIX}"
+
+
 def write_file(path: Path, extent: str, day: str, table: pa.Table) -> ArchiveFile:
     """Write rows, sorted by site and tick, and sync them; the file as a manifest lists it."""
     keys = [table[name].to_numpy() for name in ("_index", "_arrival", "_tick", "_site")]
@@ -196,6 +198,21 @@ def digest_of(path: Path) -> str:
     """The SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_listed(root: Path, file: ArchiveFile) -> pa.Table:
+    """The rows of a listed file. OSError names it where it is missing, or its bytes are not those that were written."""
+    path = day_folder(root, file.extent, file.day) / file.name
+    if digest_of(path) != file.digest:
+        raise OSError(f"{path} is damaged; `moteloom archive verify` lists all such files")
+    with pq.ParquetFile(path, pre_buffer=False) as opened:
+        return opened.read(use_threads=False)
+
+
+def find_strangers(root: Path, listed: Iterable[ArchiveFile]) -> list[Path]:
+    """The files in the tree that are not listed."""
+    known = {day_folder(root, file.extent, file.day) / file.name for file in listed}
+    return sorted(path for path in (root / "archive").rglob("*") if not path.is_dir() and path not in known)
 
 
 def describe_file(path: Path) -> ArchiveFile | None:

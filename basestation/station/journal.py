@@ -9,7 +9,7 @@ import sqlite3
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from basestation.archive.manifest import (
 from basestation.station.journal_file import NAME, JournalError, lock, new_epoch, open_database, unlock
 from basestation.station.retention import Budget, measure, trim
 
+NO_FACTS: Mapping[str, str] = {}
 _STEP = struct.Struct(">qI")
 
 
@@ -129,7 +130,8 @@ class Journal:
 
     def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
                events: Iterable[tuple[int, str, str]] = (), commands: Sequence[CommandRecord] = (),
-               queries: Iterable[QueryRow] = (), files: FileChange = NO_CHANGE) -> None:  # fmt: skip
+               queries: Iterable[QueryRow] = (), files: FileChange = NO_CHANGE,
+               facts: Mapping[str, str] = NO_FACTS) -> None:  # fmt: skip
         """Keep all of it for good or, with sqlite3.Error, nothing. An event is (time in ms, kind, JSON)."""
         number = self.last
         with self._db:
@@ -157,6 +159,7 @@ class Journal:
                 ((query.number, query.name, query.state, query.body) for query in queries),
             )
             apply_change(self._db, files)
+            self._db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         self.last = number
 
     def entries(self, after: int) -> Iterator[tuple[int, Entry]]:

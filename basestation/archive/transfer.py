@@ -1,0 +1,83 @@
+"""Transfer: readings of an archive as one table that a replay takes, and recorded readings as files of an archive."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acquisition.batch import Batch, concatenate, empty_batch
+from acquisition.errors import InputError
+from acquisition.extent import Extent, ExtentKind
+from acquisition.sources.batch_conversion import batches_of
+from acquisition.sources.python_values import open_file
+from basestation.archive.compaction import ArchiveDay, unify_schemas
+from basestation.archive.layout import conform, days_of, table_of
+from basestation.archive.manifest import ArchiveFile
+from basestation.archive.numbering import INDEX, REVISION
+from basestation.archive.parquet import ParquetArchive, read_listed
+
+IMPORTED = 0
+"""The entry in the names of imported files, and the `_index` of their tuples: no station counted them."""
+
+
+def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: int) -> pa.Table:
+    """The readings of some days with first <= tick <= last, in the order of their delivery.
+
+    A correction has `_replaces`, as an input of a replay has it. OSError names a file that cannot be read.
+    """
+    files = [file for day in days for file in day.files if file.first <= last and first <= file.last]
+    tables, names = [read_listed(root, file) for file in files], [file.name for file in files]
+    schema = unify_schemas([table.schema for table in tables], names)
+    whole = pa.concat_tables([conform(table, schema, name) for table, name in zip(tables, names, strict=True)])
+    tick = whole["_tick"].to_numpy()
+    whole = whole.filter(pa.array((tick >= first) & (tick <= last)))
+    keys = [whole[name].to_numpy() for name in ("_site", "_tick", "_revision", "_index", "_arrival")]
+    whole = whole.take(pa.array(np.lexsort(keys))).combine_chunks()
+    corrects = pc.greater(whole["_revision"], 0)
+    if not pc.any(corrects).as_py():
+        return whole
+    replaces = pc.if_else(corrects, whole["_index"], pa.scalar(None, pa.int64()))
+    return whole.append_column(pa.field("_replaces", pa.int64()), replaces)
+
+
+def stage_recording(
+    archive: ParquetArchive, extent: Extent, path: Path, tick_ms: int, present: Mapping[str, ArchiveDay]
+) -> tuple[list[ArchiveFile], int]:
+    """Stage the tuples of a recorded file, by day; (the files, how many readings are in the archive already).
+
+    `present` has the days of the extent. Raises InputError where the file cannot be read, or has corrections.
+    """
+    batches = [empty_batch(extent.schema), *batches_of(open_file(path), extent, tick_ms)]
+    if any(batch.replaces is not None or (batch.weight != 1).any() for batch in batches):
+        raise InputError(
+            "SN509", "an archive takes no corrections: leave out `_replaces` and negative `_weight`", str(path)
+        )
+    files, known = [], 0
+    try:
+        for date, tuples in days_of(concatenate(batches), tick_ms):
+            day = date.isoformat()
+            if extent.kind is ExtentKind.SENSED and day in present:
+                is_new = ~_is_present(archive.root, present[day], tuples)
+                known += int((~is_new).sum())
+                tuples = tuples.take(is_new)
+            if len(tuples):
+                zeros = np.zeros(len(tuples), np.int64)
+                columns = {**tuples.columns, INDEX: zeros, REVISION: zeros}
+                numbered = Batch(tuples.tick, tuples.site, tuples.arrival, tuples.weight, columns, tuples.valid)
+                files.append(archive.stage_table(IMPORTED, extent.name, day, table_of(extent, numbered, tick_ms)))
+    except BaseException:
+        archive.discard(files)
+        raise
+    return files, known
+
+
+def _is_present(root: Path, day: ArchiveDay, tuples: Batch) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Which readings have a tick and site that the archive has already."""
+    keys: set[tuple[int, int]] = set()
+    for file in day.files:
+        table = read_listed(root, file)
+        keys.update(zip(table["_tick"].to_pylist(), table["_site"].to_pylist(), strict=True))
+    pairs = zip(tuples.tick.tolist(), tuples.site.tolist(), strict=True)
+    return np.array([pair in keys for pair in pairs], bool)
