@@ -43,14 +43,17 @@ def predict_energy(placement: Placement, problem: PlacementProblem) -> EnergyPre
 def find_sampled_attributes(placement: Placement) -> dict[int, list[tuple[str, int]]]:
     """Return (attribute, interval) of each attribute that a site samples, once, at the shortest interval of its operators."""
     intervals: dict[int, dict[tuple[str, str], int]] = {}
-    for placed in placement.placed:
-        acquires = find_acquires(placed.operator).values()
-        for site in placed.sites:
+    alike = {
+        (placed.sites, acquire): None
+        for placed in placement.placed
+        for acquire in find_acquires(placed.operator).values()
+    }
+    for sites, acquire in alike:
+        for site in sites:
             found = intervals.setdefault(site, {})
-            for acquire in acquires:
-                for attribute in acquire.sampled:
-                    key = acquire.extent, attribute
-                    found[key] = min(acquire.interval, found.get(key, acquire.interval))
+            for attribute in acquire.sampled:
+                key = acquire.extent, attribute
+                found[key] = min(acquire.interval, found.get(key, acquire.interval))
     return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in intervals.items()}
 
 

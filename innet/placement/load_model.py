@@ -155,19 +155,28 @@ def predict_reading_loads(placement: Placement, schedules: Mapping[int, Schedule
         if isinstance(placed.operator, Deliver):
             for site in placed.sites:
                 deliveries.setdefault((site, placed.operator.extent), []).append(placed.operator)
-    found: dict[int, list[SendLoad]] = {}
+    alike: dict[tuple[int, ...], list[tuple[int, str]]] = {}  # (site, extent) with the same operators and interval
+    samplings: dict[tuple[int, str], Sampling] = {}
     for (site, extent), operators in deliveries.items():
         if site in placement.tree.parent:
             sampling = next(s for s in schedules[site].samplings if s.extent == extent)
-            share = statistics.wanted_share(operators, site, sampling.epochs.interval)
-            filters = all(_filters(operator, sampling) for operator in operators)
-            found.setdefault(site, []).append(_readings(sampling, share, filters, sizes, round))
+            samplings[site, extent] = sampling
+            alike.setdefault((sampling.epochs.interval, *map(id, operators)), []).append((site, extent))
+    shares: dict[tuple[int, str], tuple[float, bool]] = {}
+    for (interval, *_), places in alike.items():
+        operators = deliveries[places[0]]
+        filters = all(_filters(operator, interval) for operator in operators)
+        wanted = statistics.wanted_shares(operators, [site for site, _ in places], interval)
+        shares.update((place, (share, filters)) for place, share in zip(places, wanted, strict=True))
+    found: dict[int, list[SendLoad]] = {}
+    for (site, extent), sampling in samplings.items():
+        found.setdefault(site, []).append(_readings(sampling, *shares[site, extent], sizes, round))
     return found
 
 
-def _filters(operator: Deliver, sampling: Sampling) -> bool:
-    """Whether there may be readings that the operator does not take."""
-    is_coarser = sampling_interval(operator) > sampling.epochs.interval
+def _filters(operator: Deliver, interval: int) -> bool:
+    """Whether there may be readings, one each `interval` ticks, that the operator does not take."""
+    is_coarser = sampling_interval(operator) > interval
     return is_coarser or any(not is_about_site(term) for term in conditions(operator))
 
 
@@ -236,12 +245,15 @@ def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int,
 def count_instructions(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
     """Return the instructions that each mote interprets in a round: all of its operators', as if no jump were taken."""
     found: dict[int, float] = {}
+    intervals: dict[tuple[int, str], int] = {}
     for placed in placement.placed:
         computed = _expressions(placed.operator)
         length = 4 + sum(2 + sum(1 for _ in parts_of(e)) for e in computed)
         for site in placed.sites:
-            sampling = next(s for s in schedules[site].samplings if s.extent == placed.operator.extent)
-            found[site] = found.get(site, 0.0) + length * round.ticks / sampling.epochs.interval
+            if (interval := intervals.get((site, placed.operator.extent))) is None:
+                sampling = next(s for s in schedules[site].samplings if s.extent == placed.operator.extent)
+                interval = intervals[site, placed.operator.extent] = sampling.epochs.interval
+            found[site] = found.get(site, 0.0) + length * round.ticks / interval
     return found
 
 

@@ -55,10 +55,11 @@ class ObservedStatistics:
         merged = sum(folded.readings for folded, _ in self.folds.values())
         return f"{self.readings} that came" + (f", and {merged:,} in partials" if merged else "")
 
-    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+    def wanted_shares(self, operators: Sequence[Deliver], sites: Sequence[int], every: int) -> list[float]:
         if all(self._counted(operator) for operator in operators):
-            return self.readings.wanted_share(operators, site, every)
-        return 1 - prod(1 - self._share(operator) * every / sampling_interval(operator) for operator in operators)
+            return self.readings.wanted_shares(operators, sites, every)
+        passed = prod(1 - self._share(operator) * every / sampling_interval(operator) for operator in operators)
+        return [1 - passed] * len(sites)
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         if (alike := self._alike(fold)) is not None:

@@ -45,8 +45,8 @@ class SliceContents:
 class Statistics(Protocol):
     """The estimates that the cost model needs; its `str` names their source."""
 
-    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
-        """Return the share of a site's readings, one each `every` ticks, that at least one of the operators takes."""
+    def wanted_shares(self, operators: Sequence[Deliver], sites: Sequence[int], every: int) -> list[float]:
+        """Return by site the share of its readings, one each `every` ticks, that at least one of the operators takes."""
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         """Return the contents of slices at a mote that has the partials of `sites`, if nothing is lost."""
@@ -64,10 +64,9 @@ class GuessedStatistics:
     def __str__(self) -> str:
         return "guessed"
 
-    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
-        return 1 - prod(
-            1 - estimate_selectivity(operator) * every / sampling_interval(operator) for operator in operators
-        )
+    def wanted_shares(self, operators: Sequence[Deliver], sites: Sequence[int], every: int) -> list[float]:
+        passed = prod(1 - estimate_selectivity(each) * every / sampling_interval(each) for each in operators)
+        return [1 - passed] * len(sites)
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         cells = DEFAULT_DISTINCT_VALUES ** sum(not isinstance(key, SiteNumber) for key in fold.keys)
@@ -177,15 +176,18 @@ class CountedStatistics:
                 measured[SensorValue(extent, attribute)] = aligned
         return cls(whole >> 40, whole & ((1 << 40) - 1), measured, sampled)
 
-    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+    def wanted_shares(self, operators: Sequence[Deliver], sites: Sequence[int], every: int) -> list[float]:
+        guessed = GUESS.wanted_shares(operators, sites, every)
         if not all(self.covers(operator) for operator in operators):
-            return GUESS.wanted_share(operators, site, every)
-        rows = self._rows_of.get(site, np.zeros(0, np.int64))
-        extent = operators[0].extent
-        rows = rows[self.sampled[extent][rows] & (self.tick[rows] % every == 0)]
-        if not len(rows):
-            return GUESS.wanted_share(operators, site, every)
-        return float(np.mean(np.logical_or.reduce([self._taken(operator)[rows] for operator in operators])))
+            return guessed
+        due = self.sampled[operators[0].extent] & (self.tick % every == 0)
+        taken = np.logical_or.reduce([self._taken(operator) for operator in operators])
+        found = []
+        for site, guess in zip(sites, guessed, strict=True):
+            rows = self._rows_of.get(site, np.zeros(0, np.int64))
+            rows = rows[due[rows]]
+            found.append(float(np.mean(taken[rows])) if len(rows) else guess)
+        return found
 
     def share(self, operator: Placeable) -> float:
         """Return the share of its readings, over all sites, that an operator takes."""

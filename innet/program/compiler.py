@@ -67,6 +67,7 @@ def compile_programs(
     of_site = {schedule.site: schedule for schedule in schedules}
     merging = {site for found in placed for site in found.merging}
     peers = {(s, e) for p in placed for e in extents_of(p.operator) if e != p.operator.extent for s in p.sites}
+    analyses = {id(each): _Analysis.of(each) for each in placed}  # once, not for each site
     programs = []
     for site in sorted(of_site.keys() | merging):
         schedule = of_site.get(site, Schedule(site, 1, ()))
@@ -74,7 +75,7 @@ def compile_programs(
         made = []
         for extent, sampling in known.items():
             of_it = [p for p in placed if p.operator.extent == extent]
-            if program := _program(schedule, samplings, sampling, of_it, (site, extent) in peers):
+            if program := _program(schedule, samplings, sampling, of_it, (site, extent) in peers, analyses):
                 made.append(program)
         if processors is not None and site in processors:
             _check_limits(site, made, placed, processors[site])
@@ -82,8 +83,24 @@ def compile_programs(
     return programs
 
 
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """An operator without its sites: `terms` are its conditions on readings, as those on the site already decided where it runs."""
+
+    terms: tuple[MoteExpression, ...]
+    interval: int
+    other_extents: tuple[str, ...]
+
+    @classmethod
+    def of(cls, placed: PlacedOperator) -> "_Analysis":
+        operator = placed.operator
+        terms = tuple(term for term in conditions(operator) if not is_about_site(term))
+        others = tuple(extent for extent in extents_of(operator) if extent != operator.extent)
+        return cls(terms, find_acquires(operator)[operator.extent].interval, others)
+
+
 def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[PlacedOperator],
-             is_peer: bool) -> MoteProgram | None:  # fmt: skip
+             is_peer: bool, analyses: Mapping[int, _Analysis]) -> MoteProgram | None:  # fmt: skip
     """Return the program of a site for a sampling, or None if it has nothing to do.
 
     A sampling that only programs of other samplings read gets an empty program: its readings are counted with theirs.
@@ -95,10 +112,10 @@ def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sa
         return None
     if running and own is None:
         raise ProgramError(f"{sampling.extent} is not sampled", None, site, running[0].operator.label())
-    code = _Assembler(site, sampling, samplings)
+    code = _Assembler(site, sampling, samplings, analyses)
     for table in tables:
         code.declare(table)
-    code.share([_terms(p) for p in running])
+    code.share([analyses[id(p)].terms for p in running])
     code.deliver([p for p in running if isinstance(p.operator, Deliver)])
     for p in running:
         if isinstance(p.operator, Fold):
@@ -112,24 +129,13 @@ def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sa
         raise ProgramError(str(error), None, site, labels) from error
 
 
-def _terms(placed: PlacedOperator) -> tuple[MoteExpression, ...]:
-    """Return the conditions on readings; conditions on the site already decided `sites`."""
-    return tuple(term for term in conditions(placed.operator) if not is_about_site(term))
-
-
-def _here(placed: PlacedOperator, samplings: Mapping[str, Sampling]) -> tuple[MoteExpression, ...]:
-    """Return the conditions that all other extents of an operator have a sample."""
-    operator = placed.operator
-    return tuple(
-        IsSamplingDue(samplings[e].number) for e in extents_of(operator) if e != operator.extent and e in samplings
-    )
-
-
 class _Assembler:
     """Code under construction."""
 
-    def __init__(self, site: int, sampling: Sampling, samplings: Mapping[str, Sampling]) -> None:
-        self.site, self.sampling, self.samplings = site, sampling, samplings
+    def __init__(
+        self, site: int, sampling: Sampling, samplings: Mapping[str, Sampling], analyses: Mapping[int, _Analysis]
+    ) -> None:
+        self.site, self.sampling, self.samplings, self._analyses = site, sampling, samplings, analyses
         self.bytes = bytearray()
         self.cells: dict[MoteExpression, int] = {}
 
@@ -162,7 +168,7 @@ class _Assembler:
         if not placed:
             return
         # Of each operator: when it samples, or None for always; and the conditions of the readings that it takes.
-        pairs = ((self._due(p), all_of([*_here(p, self.samplings), *_terms(p)])) for p in placed)
+        pairs = ((self._due(p), all_of([*self._here(p), *self._analyses[id(p)].terms])) for p in placed)
         demands = list(dict.fromkeys(pairs))
         dues = [due for due, _ in demands if due is not None]
         end = self.skip(any_of(dues)) if len(dues) == len(demands) else None
@@ -186,12 +192,12 @@ class _Assembler:
         """Fold the reading, or the pair, into its group if the operator takes it; mark it in any case."""
         fold, due = placed.fold, self._due(placed)
         slices = fold.slices
-        belongs = [*([] if due is None else [due]), *_here(placed, self.samplings)]
+        belongs = [*([] if due is None else [due]), *self._here(placed)]
         if slices.gap_edge is not None:
             belongs.append(IsTickInSlice(slices.period, *slices.window_span))
         end = self.skip(all_of(belongs)) if belongs else None
         self.put("MARK", placed.number)
-        taken = all_of(list(_terms(placed)))
+        taken = all_of(list(self._analyses[id(placed)].terms))
         filtered = None if taken == TRUE else self.skip(taken)
         for key in fold.keys:
             self.value(key)
@@ -205,8 +211,13 @@ class _Assembler:
 
     def _due(self, placed: PlacedOperator) -> MoteExpression | None:
         """Return the condition that the operator samples at this tick, or None if it always does."""
-        interval = find_acquires(placed.operator)[placed.operator.extent].interval
+        interval = self._analyses[id(placed)].interval
         return None if interval == self.sampling.epochs.interval else IsTickMultiple(interval)
+
+    def _here(self, placed: PlacedOperator) -> list[MoteExpression]:
+        """Return the conditions that all other extents of an operator have a sample."""
+        others = (self.samplings.get(extent) for extent in self._analyses[id(placed)].other_extents)
+        return [IsSamplingDue(sampling.number) for sampling in others if sampling is not None]
 
     # --- jumps and values --------------------------------------------------------------------------------------------
 

@@ -38,27 +38,30 @@ def test_observed_fold_predicts_itself(share, groups, keys):
     assert least == pytest.approx(min(max(groups, fewest), readings), rel=0.02)
     assert heard.contents(fold, SITES[:2]).whole[0] <= least + 1e-9
     assert heard.most_groups(fold, SITES) == 30
-    assert heard.wanted_share([deliver(WARM)], 1, 10) == pytest.approx(share)  # the same readings, if delivered
+    assert heard.wanted_shares([deliver(WARM)], [1], 10)[0] == pytest.approx(share)  # the same readings, if delivered
 
 
 def test_filtered_readings_fail_active_filters():
     heard = heard_of([2100, None, None, 3100], asked=(sensor_conditions(deliver(WARM)),))
-    assert heard.wanted_share([deliver(WARM)], 1, 10) == heard.wanted_share([deliver(WARM)], 2, 10) == 0.5
+    assert heard.wanted_shares([deliver(WARM)], [1], 10)[0] == heard.wanted_shares([deliver(WARM)], [2], 10)[0] == 0.5
     both = MoteSelect(WARM, make_instruction("GT", TEMP, MoteConstant(3000)))
-    assert heard.wanted_share([deliver(both)], 1, 10) == 0.0 and heard.wanted_share([deliver(both)], 2, 10) == 0.5
+    assert (
+        heard.wanted_shares([deliver(both)], [1], 10)[0] == 0.0
+        and heard.wanted_shares([deliver(both)], [2], 10)[0] == 0.5
+    )
     # For other conditions it is unknown.
     for other in (HOT, ACQUIRE):
-        assert heard.wanted_share([deliver(other)], 1, 10) == GUESS.wanted_share([deliver(other)], 1, 10)
+        assert heard.wanted_shares([deliver(other)], [1], 10)[0] == GUESS.wanted_shares([deliver(other)], [1], 10)[0]
 
 
 def test_unfiltered_readings_count_any_condition():
     heard = heard_of([2000, 2060, 2100, 3100])
-    assert [heard.wanted_share([deliver(HOT)], site, 10) for site in (1, 2)] == [0.0, 0.5]
+    assert [heard.wanted_shares([deliver(HOT)], [site], 10)[0] for site in (1, 2)] == [0.0, 0.5]
     assert heard.contents(mean(child=HOT), (1, 2)).whole.tolist() == [1]
 
 
 def test_unobserved_extent_is_guessed():
     heard, fold = ObservedStatistics(NOTHING, {}, {}), mean(BY_VOLT, child=WARM)
-    assert heard.wanted_share([deliver(WARM)], 1, 10) == GUESS.wanted_share([deliver(WARM)], 1, 10)
+    assert heard.wanted_shares([deliver(WARM)], [1], 10)[0] == GUESS.wanted_shares([deliver(WARM)], [1], 10)[0]
     assert heard.contents(fold, SITES) == GUESS.contents(fold, SITES)
     assert heard.most_groups(fold, SITES) == GUESS.most_groups(fold, SITES)

@@ -75,20 +75,27 @@ def test_column_equals_value_of_each_reading(expression, site, temp, volt):
     assert found == [one_by_one(expression, at, reading) for (at, _), reading in readings.items()]
 
 
+@given(recordings(), st.sampled_from([[WARM], [WARM, COLD], [ACQUIRE]]), st.sampled_from([10, 20]))
+def test_shares_of_many_sites_are_those_of_each(readings, children, every):
+    operators, sites, known = [deliver(child) for child in children], (1, 2, 3, 99), counted(readings)
+    each = [known.wanted_shares(operators, [site], every)[0] for site in sites]
+    assert known.wanted_shares(operators, sites, every) == each
+
+
 @pytest.mark.promise("predicted-energy")
 @given(recordings(), st.sampled_from([[WARM], [WARM, COLD], [ACQUIRE]]), st.sampled_from([10, 20]))
 def test_wanted_share_counts_readings_of_any_operator(readings, children, every):
     for site in {site for site, _ in readings}:
         due = [reading for (at, tick), reading in readings.items() if at == site and tick % every == 0]
         operators = [deliver(child) for child in children]
-        said = counted(readings).wanted_share(operators, site, every)
+        said = counted(readings).wanted_shares(operators, [site], every)[0]
         if due:
             wants = [
                 any(one_by_one(all_of([*conditions(o)]), site, reading) == 1 for o in operators) for reading in due
             ]
             assert said == pytest.approx(sum(wants) / len(due))
         else:
-            assert said == GUESS.wanted_share(operators, site, every)
+            assert said == GUESS.wanted_shares(operators, [site], every)[0]
 
 
 @pytest.mark.promise("predicted-energy")

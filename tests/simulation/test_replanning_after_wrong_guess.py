@@ -86,8 +86,8 @@ class Lie:
     def __init__(self, folded):
         self.folded = folded
 
-    def wanted_share(self, operators, site, every):
-        return 1.0 if self.folded else 0.0
+    def wanted_shares(self, operators, sites, every):
+        return [1.0 if self.folded else 0.0] * len(sites)
 
     def contents(self, fold, sites):
         return SliceContents(np.array([1.0 if self.folded else 100.0]), np.array([0.0]))
