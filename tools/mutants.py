@@ -66,6 +66,7 @@ NEAREST = {
         ANSWERS,
         "tests/innet/test_aggregates.py",
     ),
+    "basestation/controller/active_hours.py": ("tests/station/test_active_hours.py",),
     "basestation/controller/lifetime.py": ("tests/simulation/test_lifetime.py",),
     "basestation/controller/world.py": ("tests/station/test_query_life.py",),
     "basestation/downlink.py": ("tests/station/test_query_life.py",),

@@ -60,6 +60,9 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     group.add_argument("query", nargs="?", metavar="QUERY", help="SNEEql text")
     group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
     parser.add_argument("--name", metavar="NAME", help="a name for it; no two queries that run have the same")
+    parser.add_argument(
+        "--active", metavar="HOURS", help="run at these hours only, such as '06:00-18:00 mon-fri Europe/Berlin'"
+    )
     parser.add_argument("--watch", action="store_true", help="go on as `watch` does")
     _add_watch(parser)
 
@@ -91,7 +94,7 @@ def _submit(options: argparse.Namespace) -> int:
     where = "/v1/queries" if options.verb == "submit" else f"{_path(options)}/replace"
     if options.verb == "submit" and options.dry_run:
         return _print_dry_run(client_of(options).post(where, text, name=options.name, dry_run="true"), options)
-    found = client_of(options).post(where, text, name=options.name)
+    found = client_of(options).post(where, text, name=options.name, active=options.active)
     if options.watch:
         return _watch(argparse.Namespace(**vars(options) | {"which": str(found["number"])}))
     print(json.dumps(found) if options.output == "json" else found["number"])
@@ -175,6 +178,8 @@ def _print_query(query: dict[str, Any], options: argparse.Namespace) -> None:
     print(f"query {query['number']}, {_named(query)}{query['state']}{reason}, submitted {query['submitted']}")
     print(f"  {_one_line(query['text'])}")
     print("  " + ", ".join(f"{column['name']}:{column['type']}" for column in query["columns"]))
+    if query["active"]:
+        print(f"  runs {query['active']}")
     if query["awaited"]:
         print(f"  motes that have not confirmed their part yet: {', '.join(map(str, query['awaited']))}")
     if query["lifetime_violation"]:

@@ -2,7 +2,7 @@
 
     DEPLOYING ──ALL_SETTLED──▶ RUNNING ──DRAIN──▶ DRAINING ──EXPIRE──▶ FINISHED
         └──────────PAUSE──────────┴─────▶ PAUSED ──RESUME──▶ DEPLOYING
-        any of them ──STOP──▶ STOPPED      any of them that runs ──FAIL──▶ FAILED ──RESUME──▶ DEPLOYING
+        any of them ──STOP──▶ STOPPED      any of them ──FAIL──▶ FAILED ──RESUME──▶ DEPLOYING
 
 A query answers from the moment it is accepted. While it is DEPLOYING, some mote has not confirmed its part or starts later; the
 coverage of the windows shows that too. A DRAINING query answers no more windows, and the readings of those that it answered may still
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from acquisition.schedule_builder import SamplingNeed
+from basestation.controller.active_hours import ActiveHours
 from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan
 from gateway.errors import MoteloomError
@@ -65,6 +66,7 @@ TRANSITIONS = {
     (QueryState.RUNNING, QueryEvent.FAIL): QueryState.FAILED,
     (QueryState.PAUSED, QueryEvent.RESUME): QueryState.DEPLOYING,
     (QueryState.PAUSED, QueryEvent.STOP): QueryState.STOPPED,
+    (QueryState.PAUSED, QueryEvent.FAIL): QueryState.FAILED,
     (QueryState.DRAINING, QueryEvent.EXPIRE): QueryState.FINISHED,
     (QueryState.DRAINING, QueryEvent.STOP): QueryState.STOPPED,
     (QueryState.DRAINING, QueryEvent.FAIL): QueryState.FAILED,
@@ -116,6 +118,7 @@ class QueryRecord:
     submitted_at: int = 0  # tick
     name: str | None = None  # no two queries that may still answer have the same
     reason: str = ""  # why it is in its state, where a user or its data brought it there
+    active: ActiveHours | None = None  # outside of these it is paused
 
     def transition(self, event: QueryEvent, reason: str = "") -> "QueryRecord":
         """The query after an event. QueryStateError if the event is impossible in its state."""

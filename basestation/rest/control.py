@@ -22,8 +22,10 @@ class ResultPage:
 class StationControl(Protocol):
     """Every method may be called from any thread. A `query` is a number or a name. KeyError: there is no such query."""
 
-    def submit(self, text: str, key: str | None, name: str | None = None, owner: str | None = None) -> JsonObject:
-        """Accept a query of a user. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
+    def submit(
+        self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
+    ) -> JsonObject:
+        """Accept a query of a user, which runs in its `active` hours. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         """The effect that a submission would have now: plan, costs, motes that would change. DiagnosticError where it cannot run."""
@@ -35,7 +37,13 @@ class StationControl(Protocol):
         """Each statement of a text, as JSON and as text. DiagnosticError: the text has errors."""
 
     def replace(
-        self, query: str, text: str, key: str | None, name: str | None = None, only: str | None = None
+        self,
+        query: str,
+        text: str,
+        key: str | None,
+        name: str | None = None,
+        only: str | None = None,
+        active: str | None = None,
     ) -> JsonObject:
         """Accept a query in the place of another, which answers no window after this tick. It has the same owner.
 

@@ -15,13 +15,15 @@ class GuardedControl:
     def __init__(self, control: StationControl) -> None:
         self._control = control
 
-    def submit(self, text: str, key: str | None, name: str | None = None, owner: str | None = None) -> JsonObject:
+    def submit(
+        self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
+    ) -> JsonObject:
         holder = current.get()
         if owner not in (None, holder.name) and not holder.sees_all:
             raise HttpProblemError(
                 403, "lesser-scope", "this token may not submit queries of others", "leave `owner` out"
             )
-        return self._control.submit(text, self._own(key), name, owner or holder.name or None)
+        return self._control.submit(text, self._own(key), name, owner or holder.name or None, active)
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         return self._control.dry_run(text, name)
@@ -33,9 +35,15 @@ class GuardedControl:
         return self._control.explain(text)
 
     def replace(
-        self, query: str, text: str, key: str | None, name: str | None = None, only: str | None = None
+        self,
+        query: str,
+        text: str,
+        key: str | None,
+        name: str | None = None,
+        only: str | None = None,
+        active: str | None = None,
     ) -> JsonObject:
-        return self._control.replace(query, text, self._own(key), name, self._only)
+        return self._control.replace(query, text, self._own(key), name, self._only, active)
 
     def change(self, query: str, kind: str) -> JsonObject:
         return self._control.change(self._find(query), kind)

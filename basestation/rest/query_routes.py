@@ -19,6 +19,9 @@ _EXAMPLE = 'send SNEEql as text/plain, or JSON such as {"text": "SELECT temp FRO
 _NAME_RULE = "a name begins with a letter and has up to 64 letters, digits, `-` and `_`"
 Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200)]
 Name = Annotated[str | None, Query(description=_NAME_RULE)]
+Active = Annotated[
+    str | None, Query(max_length=200, description="hours at which it runs: `06:00-18:00 mon-fri Europe/Berlin`")
+]
 
 
 class State(Enum):
@@ -43,13 +46,14 @@ def query_routes(control: StationControl) -> APIRouter:
         response: Response,
         key: Key = None,
         name: Name = None,
+        active: Active = None,
         dry_run: Annotated[bool, Query(description="plan it and say what it would cost; nothing runs")] = False,
     ) -> Any:
         text, name = await read_text(request, name)
         if dry_run:
             response.status_code = 200
             return await run_in_threadpool(control.dry_run, text, name)
-        return await run_in_threadpool(control.submit, text, key, name)
+        return await run_in_threadpool(control.submit, text, key, name, None, active)
 
     @router.get("/v1/queries", summary="All queries, the oldest first")
     def queries(
@@ -93,10 +97,10 @@ def query_routes(control: StationControl) -> APIRouter:
         return change(query, "resume")
 
     @router.post("/v1/queries/{query}/replace", status_code=201, summary="Submit a query in the place of another")
-    async def replace(request: Request, query: str, key: Key = None, name: Name = None) -> Any:
+    async def replace(request: Request, query: str, key: Key = None, name: Name = None, active: Active = None) -> Any:
         text, name = await read_text(request, name)
         try:
-            return await run_in_threadpool(control.replace, query, text, key, name)
+            return await run_in_threadpool(control.replace, query, text, key, name, None, active)
         except KeyError:
             raise no_such_query(query, control) from None
 

@@ -1,20 +1,24 @@
 """Commands: the requests of users as the journal keeps them, and how a station carries them out.
 
-submit   {"text": …, "name": …}                 replace  {"number": …, "text": …, "name": …}
+submit   {"text": …, "name": …, "active": …}    replace  {"number": …, "text": …, "name": …, "active": …}
 stop, pause, resume, drain   the number of a query
+leave hours, enter hours     the number of a query whose active hours end or begin
 restart links                the boot that frames to motes carry from now on
 """
 
 import json
+from collections.abc import Mapping
 
+from basestation.controller.active_hours import OUTSIDE, ActiveHours, parse_active_hours
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.station.journal import Command
 from basestation.station.service import Station
 
 
-def encode_target(text: str, number: int | None, name: str | None) -> str:
-    """The argument of a command with a text."""
-    given = {"number": number, "text": text, "name": name}
+def encode_target(text: str, number: int | None, name: str | None, active: str | None = None) -> str:
+    """The argument of a command with a text. ActiveHoursError where `active` is none."""
+    hours = None if active is None else str(parse_active_hours(active))
+    given = {"number": number, "text": text, "name": name, "active": hours}
     return json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
 
 
@@ -26,10 +30,10 @@ def apply(command: Command, station: Station) -> QueryRecord | None:
     match command.kind:
         case "submit":
             given = json.loads(command.argument)
-            return station.submit(given["text"], command.now_ms, given.get("name"))
+            return station.submit(given["text"], command.now_ms, given.get("name"), _hours_of(given))
         case "replace":
             given = json.loads(command.argument)
-            return station.replace(given["number"], given["text"], command.now_ms, given.get("name"))
+            return station.replace(given["number"], given["text"], command.now_ms, given.get("name"), _hours_of(given))
         case "stop":
             return station.stop(int(command.argument), command.now_ms)
         case "pause":
@@ -38,8 +42,16 @@ def apply(command: Command, station: Station) -> QueryRecord | None:
             return station.resume(int(command.argument), command.now_ms)
         case "drain":
             return station.drain(int(command.argument), command.now_ms)
+        case "leave hours":
+            return station.pause(int(command.argument), command.now_ms, OUTSIDE)
+        case "enter hours":
+            return station.enter_hours(int(command.argument), command.now_ms)
         case "restart links":
             station.restart_links(int(command.argument))
             return None
         case unknown:
             raise ValueError(f"expected a command of a station, found {unknown!r}")
+
+
+def _hours_of(given: Mapping[str, str]) -> ActiveHours | None:
+    return parse_active_hours(given["active"]) if "active" in given else None

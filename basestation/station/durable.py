@@ -17,8 +17,10 @@ from basestation.controller.query_lifecycle import QueryStateError
 from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply, encode_target
+from basestation.station.held_transport import DISCONNECTED, HeldTransport
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, QueryRow, ResultChunk, Steps
 from basestation.station.journal_file import BOOT, JournalError
+from basestation.station.query_changes import defer_resume, find_hours_change
 from basestation.station.query_rows import row_of
 from basestation.station.retention import Budget
 from basestation.station.service import Station
@@ -44,31 +46,6 @@ ROLL = "roll"
 
 class KeyReusedError(JournalError):
     """An idempotency key came with another text than before."""
-
-
-class HeldTransport:
-    """The transport that a station sees: it reads what the step was given, and what it sends waits for the commit."""
-
-    def __init__(self) -> None:
-        self.arrived = b""
-        self.outgoing = bytearray()
-
-    def open(self) -> None:
-        """It is always open."""
-
-    def close(self) -> None:
-        """Nothing to release."""
-
-    def send(self, data: bytes) -> None:
-        self.outgoing += data
-
-    def receive(self) -> bytes:
-        found, self.arrived = self.arrived, b""
-        return found
-
-
-DISCONNECTED: Transport = HeldTransport()
-"""Where nothing comes from and nothing goes to, until a station is connected."""
 
 
 @dataclass(slots=True)
@@ -105,6 +82,7 @@ class DurableStation:
         self.station, after = self._restore(make, now_ms)
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
+        self._hours_checked = 0, 0  # the minute, and the queries
         self._is_replaying = True
         self.replayed = self._replay(after)
         self._is_replaying = False
@@ -124,6 +102,7 @@ class DurableStation:
         self._keep_background(now_ms)
         if not self._commit():
             return False
+        self._keep_hours(now_ms)
         try:
             chunk = self._wire.receive()
             self.link_failure = None
@@ -133,21 +112,36 @@ class DurableStation:
         return self._commit() if chunk or self._has_news() else True
 
     def submit(
-        self, text: str, now_ms: int, key: str | None = None, name: str | None = None, owner: str | None = None
+        self,
+        text: str,
+        now_ms: int,
+        key: str | None = None,
+        name: str | None = None,
+        owner: str | None = None,
+        active: str | None = None,
     ) -> int:
         """Accept a query of a user for good; returns its number. DiagnosticError, QueryStateError say why it cannot be.
 
         A command with a `key` that was used before is not carried out again: the number of the first one is returned.
+        The query runs in its `active` hours, if there are some; ActiveHoursError where the text is none.
         """
-        return self._carry_out_once(Command("submit", now_ms, encode_target(text, None, name)), key, owner)
+        return self._carry_out_once(Command("submit", now_ms, encode_target(text, None, name, active)), key, owner)
 
-    def replace(self, number: int, text: str, now_ms: int, key: str | None = None, name: str | None = None) -> int:
+    def replace(
+        self,
+        number: int,
+        text: str,
+        now_ms: int,
+        key: str | None = None,
+        name: str | None = None,
+        active: str | None = None,
+    ) -> int:
         """Start a query in the place of another, of the same owner, at one tick; returns the new number.
 
-        `key` is as for `submit`.
+        `key` and `active` are as for `submit`.
         """
         self._commit_or_refuse()  # first, so that the journal knows the owner of a query that waited for room
-        command = Command("replace", now_ms, encode_target(text, number, name))
+        command = Command("replace", now_ms, encode_target(text, number, name, active))
         return self._carry_out_once(command, key, self.journal.owner(number))
 
     def change(self, kind: str, number: int, now_ms: int) -> None:
@@ -164,7 +158,16 @@ class DurableStation:
                 return
             raise QueryStateError(f"query {number} has ended", "submit its text again")
         self._commit_or_refuse()
-        self._carry_out(Command(kind, now_ms, str(number)), None)
+        self._carry_out(Command(defer_resume(kind, record, now_ms), now_ms, str(number)), None)
+
+    def _keep_hours(self, now_ms: int) -> None:
+        """Pause the queries whose active hours end, and resume those whose hours begin. Hours change at whole minutes."""
+        queries = self.station.world.queries
+        if self._hours_checked != (minute := now_ms // 60_000, id(queries)):
+            for number, query in queries.items():
+                if (kind := find_hours_change(query, now_ms)) is not None:
+                    self._take(Command(kind, now_ms, str(number)))
+            self._hours_checked = minute, id(self.station.world.queries)
 
     def _carry_out_once(self, command: Command, key: str | None, owner: str | None) -> int:
         self._commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
@@ -173,7 +176,10 @@ class DurableStation:
             if (kind, argument) != (command.kind, command.argument) or number is None:
                 raise KeyReusedError("this key was used for another command", "choose a new Idempotency-Key")
             return number
-        return self._carry_out(command, key, owner)
+        number = self._carry_out(command, key, owner)
+        self._keep_hours(command.now_ms)
+        self._commit()
+        return number
 
     def snapshot(self, now_ms: int) -> int:
         """Keep the whole state before anything else happens; how many bytes it has, 0 where nothing can be committed."""
@@ -283,16 +289,11 @@ class DurableStation:
 
     def _carry_out(self, command: Command, key: str | None, owner: str | None = None) -> int:
         command.encode()  # raises here, before anything has changed, where the text is not Unicode
-        self._pending.close_looks()
-        self._pending.entries.append(command)
         number = None
         try:
-            if (changed := apply(command, self.station)) is None:
-                raise ValueError(f"`{command.kind}` is no command about a query")
-            number = changed.number
+            number = self._take(command)
         finally:  # a refused text has ended clock ticks too, so it is an entry like any other
             self._pending.commands.append(CommandRecord(command, None if number is None else key, number, owner))
-            self._collect()
             is_kept = self._commit(closing=True)
         if not is_kept:
             raise JournalError(
@@ -300,6 +301,17 @@ class DurableStation:
                 "free space on the disk: the change is kept then; repeat it only with the same Idempotency-Key",
             )
         return number
+
+    def _take(self, command: Command) -> int:
+        """Carry out a command about a query before the next commit; returns the number of the query."""
+        self._pending.close_looks()
+        self._pending.entries.append(command)
+        try:
+            if (changed := apply(command, self.station)) is None:
+                raise ValueError(f"`{command.kind}` is no command about a query")
+            return changed.number
+        finally:
+            self._collect()
 
     def _look(self, now_ms: int, chunk: bytes) -> None:
         self._held.arrived, self.last_ms = chunk, now_ms

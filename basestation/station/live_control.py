@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
+from basestation.controller.active_hours import ActiveHoursError
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.rest.control import JsonObject, ResultPage
 from basestation.rest.wire import HttpProblemError
@@ -34,9 +35,11 @@ class LiveControl:
     def _station(self) -> Station:
         return self._runner.durable.station
 
-    def submit(self, text: str, key: str | None, name: str | None = None, owner: str | None = None) -> JsonObject:
+    def submit(
+        self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
+    ) -> JsonObject:
         durable = self._runner.durable
-        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name, owner))))
+        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name, owner, active))))
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         station = self._station
@@ -55,11 +58,17 @@ class LiveControl:
         return explain_text(text, self._station.world)
 
     def replace(
-        self, query: str, text: str, key: str | None, name: str | None = None, only: str | None = None
+        self,
+        query: str,
+        text: str,
+        key: str | None,
+        name: str | None = None,
+        only: str | None = None,
+        active: str | None = None,
     ) -> JsonObject:
         number, durable = self._find_replaced(query, key), self._runner.durable
         self._check_owner(number, only)
-        return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name))))
+        return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name, active))))
 
     def change(self, query: str, kind: str) -> JsonObject:
         number, durable = self.number_of(query), self._runner.durable
@@ -73,6 +82,8 @@ class LiveControl:
             raise HttpProblemError(422, "key-reused", str(error), error.help) from None
         except QueryStateError as error:
             raise _wrong_state(error) from None
+        except ActiveHoursError as error:
+            raise HttpProblemError(422, "bad-active-hours", str(error), error.help) from None
 
     def find(self, query: str, only: str | None = None) -> int:
         number = self.number_of(query)

@@ -7,15 +7,17 @@ after it (docs/decisions/0171).
 from dataclasses import replace
 
 from basestation.algebra.converters import Converter
+from basestation.controller.active_hours import OUTSIDE, ActiveHours
 from basestation.controller.dispatch import dispatch
 from basestation.controller.network_plan import PlanCache
-from basestation.controller.query_lifecycle import QueryEvent, QueryState, QueryStateError
+from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState, QueryStateError
 from basestation.controller.world import World
 from basestation.downlink import QueryChange, deploy
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.engine import Engine
 from basestation.execution.plan_checks import start_tick
 from basestation.planner.plan import Plan
+from gateway.diagnostics import DiagnosticError
 
 
 def check_name(name: str | None, world: World) -> None:
@@ -26,13 +28,19 @@ def check_name(name: str | None, world: World) -> None:
         )
 
 
-def withdraw(number: int, world: World, engine: Engine) -> QueryChange:
+def with_hours(change: QueryChange, active: ActiveHours | None) -> QueryChange:
+    """The change after which the query has active hours."""
+    query = replace(change.query, active=active)
+    return QueryChange(change.world.with_query(query), query)
+
+
+def withdraw(number: int, world: World, engine: Engine, reason: str = "") -> QueryChange:
     """Stop a query: remove it from the engine, and from motes all that only it needs."""
     query = world.queries[number]
     query.transition(QueryEvent.STOP)
     if query.live or query.state is QueryState.FINISHED:
         engine.remove(number)
-    return end_query(number, QueryEvent.STOP, world, engine)
+    return end_query(number, QueryEvent.STOP, world, engine, reason)
 
 
 def end_query(number: int, event: QueryEvent, world: World, engine: Engine, reason: str = "") -> QueryChange:
@@ -41,11 +49,40 @@ def end_query(number: int, event: QueryEvent, world: World, engine: Engine, reas
     return QueryChange(dispatch(world.with_query(query), PlanCache(engine.clock + 1)), query)
 
 
-def pause(number: int, world: World, engine: Engine) -> QueryChange:
+def pause(number: int, world: World, engine: Engine, reason: str = "") -> QueryChange:
     """Let a query run no more until it is resumed; its answers stay as they are."""
-    world.queries[number].transition(QueryEvent.PAUSE)  # raises before the engine forgets the query
+    query = world.queries[number]
+    if query.state is QueryState.PAUSED and OUTSIDE in (query.reason, reason):  # it stays paused, by another's will
+        query = replace(query, reason=reason)
+        return QueryChange(world.with_query(query), query)
+    query.transition(QueryEvent.PAUSE)  # raises before the engine forgets the query
     engine.remove(number)
-    return end_query(number, QueryEvent.PAUSE, world, engine)
+    return end_query(number, QueryEvent.PAUSE, world, engine, reason)
+
+
+def find_hours_change(query: QueryRecord, now_ms: int) -> str | None:
+    """The command that the active hours of a query ask for at a time: `leave hours`, `enter hours` or None."""
+    if query.active is None:
+        return None
+    if query.active.is_active(now_ms):
+        return "enter hours" if query.state is QueryState.PAUSED and query.reason == OUTSIDE else None
+    return "leave hours" if query.state in (QueryState.DEPLOYING, QueryState.RUNNING) else None
+
+
+def defer_resume(kind: str, query: QueryRecord, now_ms: int) -> str:
+    """The command in place of `kind`: a query that is resumed outside its active hours waits until they begin."""
+    is_early = query.active is not None and not query.active.is_active(now_ms)
+    return "leave hours" if kind == "resume" and is_early and query.state is QueryState.PAUSED else kind
+
+
+def enter_hours(number: int, world: World, engine: Engine) -> QueryChange:
+    """Resume a query whose active hours begin; end it, with the reason, where it cannot run any more."""
+    try:
+        return resume(number, world, engine)
+    except QueryStateError as why:
+        return withdraw(number, world, engine, str(why))
+    except DiagnosticError as why:
+        return end_query(number, QueryEvent.FAIL, world, engine, str(why))
 
 
 def resume(number: int, world: World, engine: Engine) -> QueryChange:
@@ -56,7 +93,7 @@ def resume(number: int, world: World, engine: Engine) -> QueryChange:
     if before.last_tick is not None and before.last_tick < now:
         raise QueryStateError(f"the time of query {number} (FOR) is over", "submit its text again")
     change = deploy(before.text, world, engine, before.name, number, before.last_tick)
-    query = replace(change.query, submitted_at=before.submitted_at)
+    query = replace(change.query, submitted_at=before.submitted_at, active=before.active)
     if start_tick(query.plan.options, now) is not None:  # windows since then have been answered
         engine.limit(number, now, NEVER)
     return QueryChange(change.world.with_query(query), query)
@@ -76,8 +113,10 @@ def is_plain_stream(plan: Plan) -> bool:
     return plan.kind == "stream" and not isinstance(plan.root, Converter)
 
 
-def supersede(number: int, text: str, world: World, engine: Engine, name: str | None = None) -> QueryChange:
-    """Start a query in the place of another at one clock tick; it takes the name over unless it gets one of its own.
+def supersede(
+    number: int, text: str, world: World, engine: Engine, name: str | None = None, active: ActiveHours | None = None
+) -> QueryChange:
+    """Start a query in the place of another at one clock tick; it takes name and active hours over unless it gets others.
 
     The old query answers the windows up to this tick and is still revised; a plain stream ends, because the new one gives all
     tuples that arrive from now on. DiagnosticError if the new one cannot run: then nothing has changed.
@@ -86,7 +125,7 @@ def supersede(number: int, text: str, world: World, engine: Engine, name: str | 
     before.transition(QueryEvent.DRAIN)
     if name not in (None, before.name):
         check_name(name, world)
-    change = deploy(text, world, engine, name or before.name)
+    change = with_hours(deploy(text, world, engine, name or before.name), active or before.active)
     reason = f"replaced by query {change.query.number}"
     if is_plain_stream(before.plan):
         engine.remove(number)

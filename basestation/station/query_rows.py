@@ -21,6 +21,7 @@ def row_of(record: QueryRecord, tick_ms: int) -> QueryRow:
         "columns": columns_as_json(schema_of(record.number, record.plan).columns),
         "submitted": rfc3339_of(record.submitted_at, tick_ms),
         "ends": None if record.last_tick is None else rfc3339_of(record.last_tick, tick_ms),
+        "active": None if record.active is None else str(record.active),
         "awaited": sorted(record.awaited) if record.live else [],
         "lifetime_violation": record.lifetime_violation,
     }

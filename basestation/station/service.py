@@ -16,6 +16,7 @@ from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.controller import migration
+from basestation.controller.active_hours import ActiveHours
 from basestation.controller.agenda import is_agenda_pending, round_ticks
 from basestation.controller.dispatch import dispatch, on_agenda_start
 from basestation.controller.expiry import expire_queries
@@ -94,29 +95,37 @@ class Station:
         self._answer(now_ms)
         self.engine.load(extent, self._tick, columns)
 
-    def submit(self, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
+    def submit(self, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None) -> QueryRecord:
         """Accept a query and send motes their part of it.
 
         DiagnosticError if it cannot run, QueryStateError if another query has its name.
         """
         self._answer(now_ms)
         query_changes.check_name(name, self.world)
-        return self._apply(downlink.deploy(text, self.world, self.engine, name), now_ms)
+        change = downlink.deploy(text, self.world, self.engine, name)
+        return self._apply(query_changes.with_hours(change, active), now_ms)
 
-    def replace(self, number: int, text: str, now_ms: int, name: str | None = None) -> QueryRecord:
+    def replace(
+        self, number: int, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None
+    ) -> QueryRecord:
         """Start a query that answers the windows from now on in the place of another. Returns the new one."""
         self._answer(now_ms)
-        return self._apply(query_changes.supersede(number, text, self.world, self.engine, name), now_ms)
+        return self._apply(query_changes.supersede(number, text, self.world, self.engine, name, active), now_ms)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
         """Stop a query. KeyError if there is none of that number."""
         self._answer(now_ms)
         return self._apply(query_changes.withdraw(number, self.world, self.engine), now_ms)
 
-    def pause(self, number: int, now_ms: int) -> QueryRecord:
+    def pause(self, number: int, now_ms: int, reason: str = "") -> QueryRecord:
         """Let a query run no more until it is resumed. KeyError, QueryStateError."""
         self._answer(now_ms)
-        return self._apply(query_changes.pause(number, self.world, self.engine), now_ms)
+        return self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
+
+    def enter_hours(self, number: int, now_ms: int) -> QueryRecord:
+        """Resume a query whose active hours begin; where it cannot run any more, it ends with the reason."""
+        self._answer(now_ms)
+        return self._apply(query_changes.enter_hours(number, self.world, self.engine), now_ms)
 
     def resume(self, number: int, now_ms: int) -> QueryRecord:
         """Run a paused or failed query again. KeyError, QueryStateError, DiagnosticError."""

@@ -17,7 +17,7 @@ from typing import Any
 from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
 from basestation.station.service import Station, ignore_migration
 
-_HEAD = b"moteloom station 5 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
+_HEAD = b"moteloom station 6 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
 """The first number is one more wherever a class of the station keeps something else."""
 
 

@@ -240,6 +240,16 @@ def test_named_query_is_paused_resumed_replaced_and_drained(station):
     assert station.ask("POST", "/v1/queries/2/stop?drain=true").json()["state"] in ("draining", "finished")
 
 
+def test_query_has_active_hours(station):
+    path, always = "/v1/queries?active=", "00:00-24:00 mon-sun Europe/Berlin"
+    made = station.ask("POST", path + always, content=QUERIES[0]).json()
+    assert made["active"] == "00:00-24:00 mon,tue,wed,thu,fri,sat,sun Europe/Berlin"
+    assert station.ask("POST", "/v1/queries/1/replace", content=QUERIES[1]).json()["active"] == made["active"]
+    wrong = station.ask("POST", path + "06:00-18:00 mon-fri Europe/Berln", content=QUERIES[0])
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "bad-active-hours")
+    assert "did you mean `Europe/Berlin`?" in wrong.json()["title"]
+
+
 def test_same_key_replaces_once(station):
     station.submit(QUERIES[0])
     key = HEADERS | {"idempotency-key": "k"}

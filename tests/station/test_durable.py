@@ -163,7 +163,7 @@ def test_command_that_failed_by_a_bug_does_not_hinder_restarts(tmp_path, monkeyp
 
     submit = Station.submit
 
-    def fail(station, text, now_ms, name=None):
+    def fail(station, text, now_ms, name=None, active=None):
         if text == QUERIES[1]:
             raise ZeroDivisionError
         return submit(station, text, now_ms, name)
