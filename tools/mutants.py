@@ -49,6 +49,7 @@ NEAREST = {
     "basestation/progress": (ANSWERS, "tests/progress", CHOICES),
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/language": ("tests/language",),
+    "basestation/shell": ("tests/shell",),
     "basestation/planner": (
         ANSWERS,
         "tests/planner/test_multiple_search.py",

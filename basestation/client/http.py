@@ -28,7 +28,7 @@ class StationClient:
     """One station behind a URL."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        self._url, self._token = url.rstrip("/"), token
+        self.url, self._token = url.rstrip("/"), token
 
     def get(self, path: str, **parameters: object) -> Any:
         """The JSON of an answer."""
@@ -54,7 +54,7 @@ class StationClient:
 
     def _request(self, method: str, path: str, body: bytes | None) -> Any:
         try:
-            request = urllib.request.Request(self._url + path, data=body, method=method)
+            request = urllib.request.Request(self.url + path, data=body, method=method)
             request.add_header("content-type", "text/plain; charset=utf-8")
             if self._token is not None:
                 request.add_unredirected_header("authorization", f"Bearer {self._token}")
@@ -67,11 +67,11 @@ class StationClient:
             except json.JSONDecodeError:
                 problem = None
             if not isinstance(problem, dict):
-                problem = {"status": refused.code, "title": f"{self._url} answers {refused.code} {refused.reason}"}
+                problem = {"status": refused.code, "title": f"{self.url} answers {refused.code} {refused.reason}"}
             raise StationError(str(problem.get("title", f"{refused.code} {refused.reason}")), problem) from None
         except (urllib.error.URLError, OSError, ValueError, http.client.HTTPException) as why:
             reason = getattr(why, "reason", why)
-            raise StationError(f"no station answers at {self._url}: {reason}") from None
+            raise StationError(f"no station answers at {self.url}: {reason}") from None
 
 
 def _search(parameters: Mapping[str, object]) -> str:

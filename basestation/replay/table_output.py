@@ -142,14 +142,14 @@ def _coverage(coverage: Coverage) -> str:
 
 
 def _shown(rows: Iterable[Sequence[Value]]) -> list[list[str]]:
-    return [[_cell(value) for value in row] for row in rows]
+    return [[format_cell(value) for value in row] for row in rows]
 
 
-def _cell(value: Value) -> str:
+def format_cell(value: Value) -> str:
+    """A value as text; without characters that control a terminal."""
     if value is None:
         return "null"
     if isinstance(value, str):
-        # Text from outside must not control the reader's terminal.
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
     return repr(value) if isinstance(value, float) else str(value)
 

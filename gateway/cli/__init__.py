@@ -80,7 +80,12 @@ def _prepare_streams() -> None:
 
 
 def dispatch(arguments: list[str], verbs: Mapping[str, EntryPoint]) -> int:
-    """Run the verb that the first argument names with the other arguments; return the exit code."""
+    """Run the verb that the first argument names with the other arguments; return the exit code.
+
+    Without arguments, a terminal gets the shell, everything else the overview.
+    """
+    if not arguments and "shell" in verbs and sys.stdin.isatty() and sys.stdout.isatty():
+        arguments = ["shell"]
     if not arguments:
         print(overview(verbs), file=sys.stderr)
         return MISUSED

@@ -15,6 +15,7 @@ def offered(text):
     return find_expectation(before + after, len(before))
 
 
+@pytest.mark.promise("shell")
 @pytest.mark.parametrize("text", QUERIES)
 def test_keywords_of_valid_texts_are_expected_there(text):
     tokens, _ = tokenize(Source(text))
@@ -27,6 +28,7 @@ def test_keywords_of_valid_texts_are_expected_there(text):
             assert token.word in words, text[: token.span.start] + "|" + token.text
 
 
+@pytest.mark.promise("shell")
 @pytest.mark.parametrize("text", QUERIES)
 def test_words_that_are_offered_parse_at_their_place(text):
     tokens, _ = tokenize(Source(text))
