@@ -25,6 +25,16 @@ def bind_single_query(text: str, world: World) -> Plan:
     return plans[0]
 
 
+def bind_corrections(text: str, world: World) -> tuple[Correction, ...]:
+    """Bind a text of REVISE, DELETE and INSERT. DiagnosticError, with all errors, if it has anything else."""
+    bound = bind_text(text, world.catalog)
+    found = tuple(each for each in bound if isinstance(each, Correction))
+    queries = [each for each in bound if isinstance(each, Plan)]
+    if queries:
+        raise _reject(text, "SN601", "expected REVISE, DELETE or INSERT; submit a query as a query", queries[0])
+    return found
+
+
 @contextmanager
 def rejecting_errors(text: str, plan: Plan) -> Iterator[None]:
     """Turn an error that keeps a query from running into a DiagnosticError."""

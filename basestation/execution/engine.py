@@ -89,6 +89,10 @@ class Engine:
         self._catch_up()
         self._intakes.tables[extent].load(tick, columns)
 
+    def table_versions(self, extent: str) -> list[tuple[int, int]]:
+        """Return (first tick, number of rows) of each version of a stored extent, in the order of ticks."""
+        return self._intakes.tables[extent].versions
+
     def announce(self, number: int, plan: Plan) -> None:
         """Announce a query that will be added later: from now on, the engine keeps the past that it may read."""
         self._catch_up()

@@ -18,6 +18,7 @@ from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
 from basestation.rest.station_routes import station_routes
 from basestation.rest.text_routes import text_routes
+from basestation.rest.upload_routes import upload_routes
 from basestation.rest.wire import PROBLEM, HttpProblemError
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
@@ -39,8 +40,8 @@ def make_api(
         middleware=[Middleware(Guard, tokens=tokens, respond=_respond)],
     )  # fmt: skip
     control = GuardedControl(control)
-    routers = (query_routes(control), text_routes(control), result_routes(control, is_ending))
-    for router in (*routers, station_routes(control, is_ending)):
+    routers = (query_routes(control), text_routes(control), upload_routes(control))
+    for router in (*routers, result_routes(control, is_ending), station_routes(control, is_ending)):
         api.include_router(router)
     api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))

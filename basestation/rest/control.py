@@ -33,6 +33,9 @@ class StationControl(Protocol):
     def check(self, text: str) -> JsonObject:
         """Every error of a text, or its statements."""
 
+    def complete(self, text: str, cursor: int) -> JsonObject:
+        """The words that can stand at a cursor."""
+
     def explain(self, text: str) -> list[tuple[JsonObject, str]]:
         """Each statement of a text, as JSON and as text. DiagnosticError: the text has errors."""
 
@@ -52,6 +55,18 @@ class StationControl(Protocol):
 
     def find(self, query: str, only: str | None = None) -> int:
         """The number of a query. With `only`, KeyError unless that is its owner."""
+
+    def push(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
+        """Take tuples of a pushed extent for good; the receipt. KeyError: there is no such extent."""
+
+    def load(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
+        """Give a stored extent a new version for good; the receipt. KeyError: there is no such extent."""
+
+    def tables(self) -> list[JsonObject]:
+        """The versions of each stored extent."""
+
+    def correct(self, text: str, key: str | None) -> JsonObject:
+        """Carry out REVISE, DELETE and INSERT for good; the receipt. DiagnosticError."""
 
     def change(self, query: str, kind: str) -> JsonObject:
         """`stop`, `pause`, `resume` or `drain` a query."""

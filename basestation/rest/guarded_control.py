@@ -31,6 +31,21 @@ class GuardedControl:
     def check(self, text: str) -> JsonObject:
         return self._control.check(text)
 
+    def complete(self, text: str, cursor: int) -> JsonObject:
+        return self._control.complete(text, cursor)
+
+    def push(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
+        return self._control.push(extent, body, form, self._own(key))
+
+    def load(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
+        return self._control.load(extent, body, form, self._own(key))
+
+    def tables(self) -> list[JsonObject]:
+        return self._control.tables()
+
+    def correct(self, text: str, key: str | None) -> JsonObject:
+        return self._control.correct(text, self._own(key))
+
     def explain(self, text: str) -> list[tuple[JsonObject, str]]:
         return self._control.explain(text)
 

@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
-from basestation.rest.wire import LARGEST, LOOK_SECONDS, HttpProblemError
+from basestation.rest.upload_routes import no_such_extent
+from basestation.rest.wire import LARGEST, LOOK_SECONDS
 
 
 def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIRouter:
@@ -30,10 +31,7 @@ def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> AP
         try:
             return {"extent": name, "sites": control.latest(name)}
         except KeyError:
-            known = ", ".join(str(each["name"]) for each in control.extents())
-            raise HttpProblemError(
-                404, "no-such-extent", f"there is no extent {name[:80]}", f"extents are {known}"
-            ) from None
+            raise no_such_extent(name, control) from None
 
     @router.get("/v1/topology", summary="The routing tree, and the links that motes report")
     def topology() -> Any:

@@ -12,12 +12,14 @@ PROBLEM = "application/problem+json"
 
 
 class HttpProblemError(MoteloomError):
-    """An error as a client sees it. `code` is stable, `remedy` says how to fix it."""
+    """An error as a client sees it. `code` is stable, `remedy` says how to fix it, `more` are further members."""
 
-    def __init__(self, status: int, code: str, title: str, remedy: str | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, title: str, remedy: str | None = None, more: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(title)
-        self.status, self.code, self.title, self.remedy = status, code, title, remedy
+        self.status, self.code, self.title, self.remedy, self.more = status, code, title, remedy, more or {}
 
     def as_json(self) -> dict[str, Any]:
         found = {"type": "about:blank", "title": self.title, "status": self.status, "code": self.code}
-        return found | ({"detail": self.remedy} if self.remedy else {})
+        return found | ({"detail": self.remedy} if self.remedy else {}) | self.more

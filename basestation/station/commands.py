@@ -1,7 +1,7 @@
 """Commands: the requests of users as the journal keeps them, and how a station carries them out.
 
 submit   {"text": …, "name": …, "active": …}    replace  {"number": …, "text": …, "name": …, "active": …}
-stop, pause, resume, drain   the number of a query
+stop, pause, resume, drain   the number of a query      correct  a text of REVISE, DELETE and INSERT
 leave hours, enter hours     the number of a query whose active hours end or begin
 restart links                the boot that frames to motes carry from now on
 """
@@ -11,8 +11,9 @@ from collections.abc import Mapping
 
 from basestation.controller.active_hours import OUTSIDE, ActiveHours, parse_active_hours
 from basestation.controller.query_lifecycle import QueryRecord
-from basestation.station.journal import Command
+from basestation.station.journal import Command, Upload
 from basestation.station.service import Station
+from basestation.station.uploads import apply_upload
 
 
 def encode_target(text: str, number: int | None, name: str | None, active: str | None = None) -> str:
@@ -22,11 +23,14 @@ def encode_target(text: str, number: int | None, name: str | None, active: str |
     return json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
 
 
-def apply(command: Command, station: Station) -> QueryRecord | None:
+def apply(command: Command | Upload, station: Station) -> QueryRecord | None:
     """Carry a command out; returns the query that it made or changed, if it is about one.
 
     KeyError: there is no such query. QueryStateError: its state does not allow that. DiagnosticError: the text cannot run.
     """
+    if isinstance(command, Upload):
+        apply_upload(command, station)
+        return None
     match command.kind:
         case "submit":
             given = json.loads(command.argument)
@@ -46,6 +50,9 @@ def apply(command: Command, station: Station) -> QueryRecord | None:
             return station.pause(int(command.argument), command.now_ms, OUTSIDE)
         case "enter hours":
             return station.enter_hours(int(command.argument), command.now_ms)
+        case "correct":
+            station.correct(command.argument, command.now_ms)
+            return None
         case "restart links":
             station.restart_links(int(command.argument))
             return None

@@ -8,7 +8,7 @@ not acknowledged. A start restores the newest readable snapshot and takes the en
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from basestation.archive.manifest import FileChange
@@ -18,13 +18,14 @@ from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply, encode_target
 from basestation.station.held_transport import DISCONNECTED, HeldTransport
-from basestation.station.journal import Command, CommandRecord, Entry, Journal, QueryRow, ResultChunk, Steps
+from basestation.station.journal import Command, CommandRecord, Entry, Journal, ResultChunk, Steps, Upload
 from basestation.station.journal_file import BOOT, JournalError
 from basestation.station.query_changes import defer_resume, find_hours_change
 from basestation.station.query_rows import row_of
 from basestation.station.retention import Budget
 from basestation.station.service import Station
 from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
+from basestation.station.uncommitted import Uncommitted
 from gateway.errors import TransportError
 from gateway.log import get_log
 from gateway.transports import Transport
@@ -46,24 +47,6 @@ ROLL = "roll"
 
 class KeyReusedError(JournalError):
     """An idempotency key came with another text than before."""
-
-
-@dataclass(slots=True)
-class Uncommitted:
-    """Entries, results, events and queries that are not in the journal yet."""
-
-    entries: list[Entry] = field(default_factory=list)
-    looks: list[tuple[int, bytes]] = field(default_factory=list)
-    results: list[ResultChunk] = field(default_factory=list)
-    events: list[tuple[int, str, str]] = field(default_factory=list)
-    commands: list[CommandRecord] = field(default_factory=list)
-    queries: list[QueryRow] = field(default_factory=list)
-
-    def close_looks(self) -> None:
-        """Make one entry of the looks so far, since something else follows them."""
-        if self.looks:
-            self.entries.append(Steps(self.looks))
-            self.looks = []
 
 
 class DurableStation:
@@ -144,6 +127,22 @@ class DurableStation:
         command = Command("replace", now_ms, encode_target(text, number, name, active))
         return self._carry_out_once(command, key, self.journal.owner(number))
 
+    def take_data(self, entry: Command | Upload, argument: str, key: str | None = None) -> bool:
+        """Take an upload or a correction for good; False where one with this key and argument was taken before."""
+        self._commit_or_refuse()
+        command = Command(entry.kind, entry.now_ms, argument)
+        if self._find_repeated(command, key) is not None:
+            return False
+        self._carry_out(entry, CommandRecord(command, key, None))
+        return True
+
+    def _find_repeated(self, command: Command, key: str | None) -> tuple[str, str, int | None] | None:
+        """The record of a command that was carried out under its key before. KeyReusedError: another one was."""
+        before = None if key is None else self.journal.command_of(key)
+        if before is not None and before[:2] != (command.kind, command.argument):
+            raise KeyReusedError("this key was used for another command", "choose a new Idempotency-Key")
+        return before
+
     def change(self, kind: str, number: int, now_ms: int) -> None:
         """Stop, pause, resume or drain a query for good.
 
@@ -158,7 +157,8 @@ class DurableStation:
                 return
             raise QueryStateError(f"query {number} has ended", "submit its text again")
         self._commit_or_refuse()
-        self._carry_out(Command(defer_resume(kind, record, now_ms), now_ms, str(number)), None)
+        command = Command(defer_resume(kind, record, now_ms), now_ms, str(number))
+        self._carry_out(command, CommandRecord(command, None, None))
 
     def _keep_hours(self, now_ms: int) -> None:
         """Pause the queries whose active hours end, and resume those whose hours begin. Hours change at whole minutes."""
@@ -171,12 +171,11 @@ class DurableStation:
 
     def _carry_out_once(self, command: Command, key: str | None, owner: str | None) -> int:
         self._commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
-        if key is not None and (before := self.journal.command_of(key)) is not None:
-            kind, argument, number = before
-            if (kind, argument) != (command.kind, command.argument) or number is None:
-                raise KeyReusedError("this key was used for another command", "choose a new Idempotency-Key")
-            return number
-        number = self._carry_out(command, key, owner)
+        before = self._find_repeated(command, key)
+        if before is not None and before[2] is not None:
+            return before[2]
+        number = self._carry_out(command, CommandRecord(command, key, None, owner))
+        assert number is not None, "the command is about a query"
         self._keep_hours(command.now_ms)
         self._commit()
         return number
@@ -287,29 +286,31 @@ class DurableStation:
         if not self._commit():
             raise JournalError(f"nothing can be kept now: {self.failure}", "free space on the disk, then submit again")
 
-    def _carry_out(self, command: Command, key: str | None, owner: str | None = None) -> int:
-        command.encode()  # raises here, before anything has changed, where the text is not Unicode
-        number = None
+    def _carry_out(self, entry: Command | Upload, record: CommandRecord) -> int | None:
+        entry.encode()  # raises here, before anything has changed, where the text is not Unicode
         try:
-            number = self._take(command)
+            record = replace(record, query=self._take(entry))
+        except BaseException:
+            record = replace(record, key=None)
+            raise
         finally:  # a refused text has ended clock ticks too, so it is an entry like any other
-            self._pending.commands.append(CommandRecord(command, None if number is None else key, number, owner))
+            if record.key is not None or isinstance(entry, Command):  # uploads without a key would push out keys
+                self._pending.commands.append(record)
             is_kept = self._commit(closing=True)
         if not is_kept:
             raise JournalError(
-                f"query {number} changed but cannot be kept now: {self.failure}",
+                f"{_describe(record)} but cannot be kept now: {self.failure}",
                 "free space on the disk: the change is kept then; repeat it only with the same Idempotency-Key",
             )
-        return number
+        return record.query
 
-    def _take(self, command: Command) -> int:
-        """Carry out a command about a query before the next commit; returns the number of the query."""
+    def _take(self, entry: Command | Upload) -> int | None:
+        """Let the station act before the next commit; returns the number of the query that it is about."""
         self._pending.close_looks()
-        self._pending.entries.append(command)
+        self._pending.entries.append(entry)
         try:
-            if (changed := apply(command, self.station)) is None:
-                raise ValueError(f"`{command.kind}` is no command about a query")
-            return changed.number
+            changed = apply(entry, self.station)
+            return None if changed is None else changed.number
         finally:
             self._collect()
 
@@ -433,3 +434,7 @@ class DurableStation:
         except Exception as why:  # it was refused then, or failed in the same way, and its user knows
             log.info("command fails again", kind=entry.kind, at_ms=entry.now_ms, error=why)
         yield
+
+
+def _describe(record: CommandRecord) -> str:
+    return "the data was taken" if record.query is None else f"query {record.query} changed"

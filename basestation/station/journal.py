@@ -27,6 +27,7 @@ from basestation.station.retention import Budget, measure, trim
 
 NO_FACTS: Mapping[str, str] = {}
 _STEP = struct.Struct(">qI")
+_UPLOAD = struct.Struct(">qH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,28 @@ class Command:
         return cls(kind, int.from_bytes(body[:8], "big", signed=True), body[8:].decode())
 
 
-Entry = Steps | Command
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Tuples or a table of an extent that a client sent at a time in ms, `push` or `load` (`basestation.station.uploads`)."""
+
+    kind: str
+    now_ms: int
+    extent: str
+    columns: bytes
+
+    def encode(self) -> bytes:
+        name = self.extent.encode()
+        return _UPLOAD.pack(self.now_ms, len(name)) + name + self.columns
+
+    @classmethod
+    def decode(cls, kind: str, body: bytes) -> "Upload":
+        now_ms, length = _UPLOAD.unpack_from(body)
+        end = _UPLOAD.size + length
+        return cls(kind, now_ms, body[_UPLOAD.size : end].decode(), body[end:])
+
+
+Entry = Steps | Command | Upload
+UPLOADS = "push", "load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +189,7 @@ class Journal:
         rows = self._db.execute("SELECT number, kind, body FROM entries WHERE number > ? ORDER BY number", (after,))
         for number, kind, body in rows:
             try:
-                entry: Entry = Steps.decode(body) if kind == Steps.kind else Command.decode(kind, body)
+                entry = _decode(kind, body)
             except (zlib.error, struct.error, UnicodeDecodeError) as why:
                 raise JournalError(
                     f"{self.path} is damaged: entry {number}: {why}", "restore a backup: moteloom restore FILE"
@@ -320,3 +342,9 @@ class Journal:
 
     def _number(self, statement: str) -> int:
         return int(self._db.execute(statement).fetchone()[0] or 0)
+
+
+def _decode(kind: str, body: bytes) -> Entry:
+    if kind == Steps.kind:
+        return Steps.decode(body)
+    return Upload.decode(kind, body) if kind in UPLOADS else Command.decode(kind, body)

@@ -1,34 +1,29 @@
 """LiveControl: a running station behind the REST interface. Commands go through the runner, reads come from the journal."""
 
 import json
-from collections.abc import Callable
-from typing import TypeVar
 
 from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
-from basestation.controller.active_hours import ActiveHoursError
 from basestation.controller.query_lifecycle import QueryStateError
+from basestation.planner.completion import complete
 from basestation.rest.control import JsonObject, ResultPage
-from basestation.rest.wire import HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
-from basestation.station.durable import KeyReusedError
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
 from basestation.station.text_description import check_start, check_text, describe_dry_run, explain_text
-
-Found = TypeVar("Found")
+from basestation.station.upload_control import UploadControl, wrong_state
 
 STALLED_SECONDS = 10.0
 """Of the machine. A station that has not looked for so long makes no progress."""
 
 
-class LiveControl:
+class LiveControl(UploadControl):
     """The methods of `basestation.rest.control.StationControl`."""
 
     def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+        super().__init__(runner)
         self._journal = runner.durable.journal
 
     @property
@@ -47,12 +42,15 @@ class LiveControl:
         try:
             found, planned = describe_dry_run(text, world, station.engine.clock, name)
         except QueryStateError as error:
-            raise _wrong_state(error) from None
+            raise wrong_state(error) from None
         self._runner.call(lambda now_ms: check_start(text, planned, world, station.engine))
         return found
 
     def check(self, text: str) -> JsonObject:
         return check_text(text, self._station.world)
+
+    def complete(self, text: str, cursor: int) -> JsonObject:
+        return complete(text, cursor, self._station.world.catalog).as_json()
 
     def explain(self, text: str) -> list[tuple[JsonObject, str]]:
         return explain_text(text, self._station.world)
@@ -74,16 +72,6 @@ class LiveControl:
         number, durable = self.number_of(query), self._runner.durable
         self._call(lambda now_ms: durable.change(kind, number, now_ms))
         return self.query(str(number))
-
-    def _call(self, action: Callable[[int], Found]) -> Found:
-        try:
-            return self._runner.call(action)
-        except KeyReusedError as error:
-            raise HttpProblemError(422, "key-reused", str(error), error.help) from None
-        except QueryStateError as error:
-            raise _wrong_state(error) from None
-        except ActiveHoursError as error:
-            raise HttpProblemError(422, "bad-active-hours", str(error), error.help) from None
 
     def find(self, query: str, only: str | None = None) -> int:
         number = self.number_of(query)
@@ -197,10 +185,6 @@ class LiveControl:
                 "dropped": dict(storage.dropped),
             },
         }
-
-
-def _wrong_state(error: QueryStateError) -> HttpProblemError:
-    return HttpProblemError(409, "not-in-this-state", str(error), error.help)
 
 
 def _extent_as_json(extent: Extent) -> JsonObject:

@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 import acquisition.downlink
 import gateway.downlink
 import gateway.uplink
+from acquisition.arrays import AnyArray, BoolArray, IntArray
+from acquisition.batch import Batch, unit_weights
 from acquisition.extent import Catalog
 from acquisition.ticks import tick_of_ms
 from basestation import downlink, uplink
@@ -17,6 +21,7 @@ from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.controller import migration
 from basestation.controller.active_hours import ActiveHours
+from basestation.controller.admission import bind_corrections
 from basestation.controller.agenda import is_agenda_pending, round_ticks
 from basestation.controller.dispatch import dispatch, on_agenda_start
 from basestation.controller.expiry import expire_queries
@@ -26,6 +31,7 @@ from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
+from basestation.planner.plan import Correction
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
@@ -94,6 +100,25 @@ class Station:
         """Replace the contents of a stored extent from now on."""
         self._answer(now_ms)
         self.engine.load(extent, self._tick, columns)
+
+    def push(
+        self, extent: str, tick: IntArray, columns: Mapping[str, AnyArray], valid: Mapping[str, BoolArray], now_ms: int
+    ) -> None:
+        """Take tuples of a pushed extent, delivered now. A time stamp of -1 is that of the delivery."""
+        self._answer(now_ms)
+        arrival = np.full(len(tick), self._tick)
+        site = np.zeros(len(tick), np.int64)
+        batch = Batch(np.where(tick < 0, arrival, tick), site, arrival, unit_weights(len(tick)), columns, valid)
+        self.archive.append(self.world.catalog.extents[extent], batch)
+        self.engine.deliver(extent, batch)
+
+    def correct(self, text: str, now_ms: int) -> tuple[Correction, ...]:
+        """Carry out statements of REVISE, DELETE and INSERT. DiagnosticError where one of them is wrong: then none is."""
+        self._answer(now_ms)
+        corrections = bind_corrections(text, self.world)
+        for correction in corrections:
+            self.engine.correct(correction)
+        return corrections
 
     def submit(self, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None) -> QueryRecord:
         """Accept a query and send motes their part of it.

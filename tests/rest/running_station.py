@@ -11,7 +11,7 @@ from basestation.rest.api import make_api
 from basestation.station.access_file import AccessFile
 from basestation.station.live_control import LiveControl
 from basestation.station.runner import Runner, ScaledClock
-from tests.station.small_network import SmallNetwork
+from tests.station.small_network import CATALOG, SmallNetwork
 
 TOKEN = "open sesame"
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
@@ -20,8 +20,8 @@ HEADERS = {"authorization": f"Bearer {TOKEN}"}
 class RunningStation:
     """Runs between `with` and its end, 200 times as fast as the clock on the wall."""
 
-    def __init__(self, folder):
-        self.network = SmallNetwork(folder)
+    def __init__(self, folder, catalog=CATALOG):
+        self.network = SmallNetwork(folder, catalog)
         clock = ScaledClock(time.monotonic, self.network.now_ms, speed=200)
         self.runner = Runner(self.network.durable, clock, beside=self)
         self.control = LiveControl(self.runner)

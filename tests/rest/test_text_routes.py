@@ -90,3 +90,12 @@ def test_explain_gives_json_and_text(station):
     assert text.headers["content-type"].startswith("text/plain") and text.text.startswith("query 1: window query")
     refused = station.ask("POST", "/v1/explain", content="SELECT")
     assert (refused.status_code, refused.json()["code"]) == (422, "SN105")
+
+
+def test_complete_gives_the_words_at_the_cursor(station):
+    found = station.ask("POST", "/v1/complete", content="SELECT te FROM field [NOW]", params={"cursor": 9}).json()
+    assert found["start"] == 7 and "temp" in [each["text"] for each in found["completions"]]
+    at_end = station.ask("POST", "/v1/complete", json={"text": "SELECT temp FROM fi"}).json()
+    assert [each["text"] for each in at_end["completions"] if each["kind"] == "extent"] == ["field"]
+    long = station.ask("POST", "/v1/complete", content="x" * 10_001)
+    assert (long.status_code, long.json()["code"]) == (413, "too-long")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from acquisition.extent import Catalog
 from basestation.archive.memory import MemoryArchive
 from basestation.planner.catalog import read_schema
 from basestation.station.durable import DurableStation
@@ -55,7 +56,8 @@ class CrashingJournal(Journal):
 class SmallNetwork:
     """Two motes that live on while the station's process ends and starts again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, catalog: Catalog = CATALOG) -> None:
+        self.catalog = catalog
         trace, kernel = Trace(), Kernel(BEGIN_MS * 1_000)
         air = RadioMedium(kernel, trace, NullChannel())
         sensors = (
@@ -113,6 +115,5 @@ class SmallNetwork:
         """All lines of a query's feed."""
         return "".join(chunk.lines for chunk in self.journal.results(query, 0, 10**9))
 
-    @staticmethod
-    def _begin(transport, now_ms):
-        return Station(CATALOG, transport, MemoryArchive(), boot=1, now_ms=now_ms)
+    def _begin(self, transport, now_ms):
+        return Station(self.catalog, transport, MemoryArchive(), boot=1, now_ms=now_ms)

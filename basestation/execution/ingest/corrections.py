@@ -1,8 +1,8 @@
 """Corrections: correcting rows, and REVISE, DELETE and INSERT, applied to the tuples as revised so far (semantics 12.2)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,14 +64,15 @@ def _find_named(row: Batch, log: TupleLog, epochs: EpochProgress | None) -> IntA
     return np.full(1, -1)
 
 
-AppliedCorrection = Callable[[Correctable, int, int | None], None]
-"""Called with the intake, the clock tick, and the tick up to which tuples are late, None if none is."""
+@dataclass(frozen=True, slots=True)
+class PendingCorrection:
+    """A statement that an Intake carries out in its step, after the deliveries; a class, so that a snapshot can hold it."""
 
+    correction: Correction
 
-def make_correction(correction: Correction) -> AppliedCorrection:
-    """Return a function that an Intake calls in its step, after the deliveries."""
-
-    def apply(intake: Correctable, clock: int, complete: int | None) -> None:
+    def __call__(self, intake: Correctable, clock: int, complete: int | None) -> None:
+        """Apply it in a clock tick; tuples up to `complete` are late, None if none is."""
+        correction = self.correction
         if correction.how == "insert":
             for batch in _make_insertions(correction, clock):
                 intake.insert(batch, complete)
@@ -84,8 +85,6 @@ def make_correction(correction: Correction) -> AppliedCorrection:
             intake.delete(chosen.ident, clock)
         else:
             intake.revise(chosen.ident, _revise_columns(correction, intake, chosen), clock)
-
-    return apply
 
 
 def _columns_of(correction: Correction, intake: Correctable, tuples: Tuples) -> dict[int, Vector]:

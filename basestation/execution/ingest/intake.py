@@ -25,7 +25,7 @@ from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.ingest.admission import Admission
 from basestation.execution.ingest.batch_runs import find_corrections, is_plain, split_runs
 from basestation.execution.ingest.batched_corrections import BatchedCorrections
-from basestation.execution.ingest.corrections import AppliedCorrection, correct_row, count_nonzero
+from basestation.execution.ingest.corrections import PendingCorrection, correct_row, count_nonzero
 from basestation.execution.ingest.history import History
 from basestation.execution.ingest.lateness import Lateness
 from basestation.execution.ingest.site_coverage import SiteCoverage
@@ -116,7 +116,7 @@ class Intake:
     def step(
         self,
         batches: Sequence[Batch],
-        corrections: Sequence[AppliedCorrection],
+        corrections: Sequence[PendingCorrection],
         clock: int,
         end: bool = False,
         multi_tick: bool = False,

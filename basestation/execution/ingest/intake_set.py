@@ -6,7 +6,7 @@ from typing import Any
 from acquisition.batch import Batch
 from acquisition.extent import Catalog, Extent, ExtentKind
 from basestation.execution.ingest.coalesce import ExtentKey, can_wait
-from basestation.execution.ingest.corrections import AppliedCorrection, make_correction
+from basestation.execution.ingest.corrections import PendingCorrection
 from basestation.execution.ingest.intake import Intake
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.partial_intake import PartialIntake
@@ -18,7 +18,7 @@ from innet.operators.fold import Fold
 
 Deliveries = Mapping[ExtentKey, Sequence[Any]]
 """Batches by the name of their extent, PartialBatches by the number of their fold."""
-Corrections = Mapping[ExtentKey, Sequence[AppliedCorrection]]
+Corrections = Mapping[ExtentKey, Sequence[PendingCorrection]]
 
 
 class IntakeSet:
@@ -32,7 +32,7 @@ class IntakeSet:
         self.by_key: dict[ExtentKey, DeliveryIntake[Any]] = {}
         self.by_key.update(self.extents.items())
         self._delivered: dict[ExtentKey, list[Any]] = self._empty()
-        self._corrections: dict[ExtentKey, list[AppliedCorrection]] = self._empty()
+        self._corrections: dict[ExtentKey, list[PendingCorrection]] = self._empty()
 
     def _empty(self) -> dict[ExtentKey, list[Any]]:
         return {key: [] for key in self.by_key}
@@ -77,7 +77,7 @@ class IntakeSet:
 
     def correct(self, correction: Correction) -> None:
         """Add a statement to the corrections of the current clock tick."""
-        self._corrections[correction.extent.name].append(make_correction(correction))
+        self._corrections[correction.extent.name].append(PendingCorrection(correction))
 
     def take_delivered(self) -> Deliveries:
         """Remove and return the deliveries."""

@@ -41,6 +41,11 @@ class StoredTable:
         """The tick of the first version."""
         return self._versions[1].tick if len(self._versions) > 1 else NEVER
 
+    @property
+    def versions(self) -> list[tuple[int, int]]:
+        """(first tick, number of rows) of each version."""
+        return [(version.tick, version.length) for version in self._versions[1:]]
+
     def load(self, tick: int, columns: Mapping[str, Vector]) -> None:
         """Add a version; it replaces one with the same tick."""
         length = len(next(iter(columns.values()))) if columns else 0

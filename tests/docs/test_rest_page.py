@@ -1,0 +1,78 @@
+"""docs/rest.md is true: its commands are run against the station that its first one starts."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acquisition.sources.pushed_tuples import MOST_REJECTED
+from basestation.rest.upload_routes import FORMATS, LARGEST_BODY
+from basestation.station.upload_control import SHOWN_ROWS
+from tests.docs.pages import DOCS, ROOT, blocks, tables
+
+PAGE = DOCS / "rest.md"
+COMMANDS = [
+    line.removeprefix("$ ") for block in blocks(PAGE, "sh") for line in block.text.splitlines() if line.startswith("$ ")
+]
+
+
+@pytest.mark.promise("pages-are-true")
+@pytest.mark.timeout(300)
+def test_commands_of_the_rest_page_work_in_their_order(tmp_path, need):
+    need("bash", "curl")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    start, variables, *rest = COMMANDS
+    with open(tmp_path / "log", "w") as log:
+        station = subprocess.Popen([*shlex.split(start), "--port", "0"], cwd=tmp_path, env=environment, stderr=log)
+    answers = {}
+    try:
+        url = tmp_path / "moteloom-data/url"
+        while not (url.exists() and url.read_text().endswith("\n")):
+            assert station.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        variables = variables.replace("http://127.0.0.1:8137", url.read_text().strip())
+        for command in rest:
+            done = subprocess.run(
+                ["bash", "-c", f"{variables}\n{command}"],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                timeout=100,
+            )
+            answer = done.stdout.decode()
+            assert done.returncode == 0, command + done.stderr.decode()
+            if command.startswith("curl"):
+                answers[command.split("$URL")[1].split('"')[0].split()[0]] = answer
+    finally:
+        station.send_signal(signal.SIGINT)
+        assert station.wait(timeout=60) == 0, (tmp_path / "log").read_text()
+    [wrong] = json.loads(answers["/v1/check"])["diagnostics"]
+    assert (wrong["code"], wrong["column"], wrong["length"]) == ("SN202", 8, 4)
+    assert [each["text"] for each in json.loads(answers["/v1/complete"])["completions"]] == ["road"]
+    assert answers["/v1/explain"].startswith("query 1: window query")
+    assert json.loads(answers["/v1/queries?dry_run=true"])["cost"]["now"]["messages"] == 0
+    shown = json.loads(blocks(PAGE, "json")[0].text)
+    receipt = json.loads(answers["/v1/extents/traffic/tuples"])
+    assert {**receipt, "time": shown["time"]} == shown
+    assert json.loads(answers["/v1/tables"])["tables"][0]["versions"][-1]["rows"] == 2
+    assert json.loads(answers["/v1/statements"])["statements"] == [{"how": "delete", "extent": "traffic"}]
+    page = json.loads(answers["/v1/queries/1/results?after=0&wait=20"])
+    assert page["columns"] == [{"name": "mean", "type": "float"}] and page["updates"]
+
+
+def test_rest_page_names_the_formats_and_limits_of_the_program():
+    [formats] = [rows for rows in tables(PAGE) if rows[0][0] == "`Content-Type`"]
+    named = {row[0].strip("`") for row in formats[1:]}
+    assert named | {"application/jsonl"} == set(FORMATS)
+    text = " ".join(PAGE.read_text().split())
+    assert f"at most {LARGEST_BODY >> 20} MiB" in text and f"more than {MOST_REJECTED:,} none is taken" in text
+    assert re.search(rf"lists the first {SHOWN_ROWS} of them", text)
