@@ -33,7 +33,7 @@ class PayloadError(AcquisitionError):
 class InputError(AcquisitionError):
     """Recorded data cannot be read; with the place: a file or input, a row (1 is the first after the header), a column.
 
-    `code` is a code of the error catalogue, SN5xx.
+    `code` is a code of the error catalogue, SN5xx. `rows` are all rows with the same fault, where they were looked for.
     """
 
     def __init__(
@@ -44,9 +44,11 @@ class InputError(AcquisitionError):
         row: int | None = None,
         column: str | None = None,
         help: str | None = None,
+        rows: tuple[int, ...] = (),
     ) -> None:
         place = [file] if file else []
         place += [f"row {row}"] if row is not None else []
         place += [f"column {column}"] if column is not None else []
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
         self.code, self.message, self.file, self.row, self.column, self.help = code, message, file, row, column, help
+        self.rows = rows or (() if row is None else (row,))

@@ -196,4 +196,5 @@ def _stamps(recorded: RecordedTable, system: Mapping[str, SystemColumn | None]) 
 def _check(recorded: RecordedTable, wrong: BoolArray, column: str | None, code: str, message: str) -> None:
     """Raise InputError at the first row that is wrong."""
     if wrong.any():
-        raise InputError(code, message, recorded.name, recorded.row(int(np.argmax(wrong))), column)
+        rows = recorded.rows(np.flatnonzero(wrong) if recorded.every_error else [int(np.argmax(wrong))])
+        raise InputError(code, message, recorded.name, rows[0], column, rows=rows)

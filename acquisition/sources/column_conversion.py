@@ -98,6 +98,8 @@ def _one_by_one(
     items: Sequence[object], recorded: RecordedTable, name: str, attribute: Attribute, tick_ms: int
 ) -> Column:
     values, present = _blank(len(items), attribute), np.ones(len(items), bool)
+    wrong: list[int] = []
+    first: ValueRejectedError | None = None
     for row, item in enumerate(items):
         if item is None:
             present[row] = False
@@ -105,7 +107,13 @@ def _one_by_one(
         try:
             values[row] = convert_value(item, attribute, tick_ms, recorded.text)
         except ValueRejectedError as error:
-            raise InputError(error.code, str(error), recorded.name, recorded.row(row), name, error.help) from None
+            wrong.append(row)
+            first = first or error
+            if not recorded.every_error:
+                break
+    if first is not None:
+        rows = recorded.rows(wrong)
+        raise InputError(first.code, str(first), recorded.name, rows[0], name, first.help, rows)
     return values, None if present.all() else present
 
 

@@ -5,14 +5,18 @@ about one thing that this module checks: an unclosed quote would swallow the res
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 
 from acquisition.errors import InputError
+from acquisition.sources.bad_rows import BadRows
+from acquisition.sources.csv_dialect import COMMA, CsvDialect
 from acquisition.sources.csv_rows import find_header_end
 from acquisition.sources.recorded_table import RecordedTable, unique_names
 
@@ -31,22 +35,37 @@ def read_csv(source: str | PathLike[str] | bytes, name: str | None = None) -> Re
     return read_table(source if isinstance(source, bytes) else read_bytes(source, name), name)
 
 
-def read_table(data: bytes, name: str, first: int = 0) -> RecordedTable:
-    """Return the columns of a header and rows, as text; `first` rows of the file precede these. Raises InputError."""
+def read_table(
+    data: bytes, name: str, first: int = 0, dialect: CsvDialect = COMMA, bad: BadRows | None = None
+) -> RecordedTable:
+    """Return the columns of a header and rows, as text; `first` rows of the file precede these. Raises InputError.
+
+    Rows of another width than the header are left out with `bad`.
+    """
     if not data[:4096].strip(b"\r\n") and not data.strip(b"\r\n"):
         raise no_header(name)
     data = data if data.endswith((b"\n", b"\r")) else data + b"\n"
-    table = _table(data, name, first)
+    form = _Form(dialect)
+    skipped: list[int] = []
+    table = _table(data, name, first, form, bad, skipped)
     if table.num_columns == 1 and any(blank in data for blank in (b"\n\n", b"\r\n\r\n", b"\r\r")):
-        table = _table(data, name, first, blank_is_null=True)  # in a single column, an empty line is an empty field
-    header = _names(table, name)
+        form = _Form(dialect, blank_is_null=True)  # in a single column, an empty line is an empty field
+        table = _table(data, name, first, form)
+    header = (
+        read_header(data[: find_header_end(data, dialect.separator) or len(data)], name, dialect)
+        if dialect.nulls
+        else _names(table, name)
+    )
     rows = table.slice(1)
-    return RecordedTable(name, dict(zip(header, rows.columns, strict=True)), rows.num_rows, text=True, first=first)
+    numbers = np.delete(np.arange(rows.num_rows + len(skipped)), skipped) if skipped else None
+    columns = dict(zip(header, rows.columns, strict=True))
+    return RecordedTable(name, columns, rows.num_rows, text=True, first=first, numbers=numbers, omitted=len(skipped))
 
 
-def read_header(header: bytes, name: str) -> list[str]:
+def read_header(header: bytes, name: str, dialect: CsvDialect = COMMA) -> list[str]:
     """Return the names of the columns. Raises InputError."""
-    return _names(_table(header if header.endswith((b"\n", b"\r")) else header + b"\n", name, 0), name)
+    form = _Form(replace(dialect, nulls=()))
+    return _names(_table(header if header.endswith((b"\n", b"\r")) else header + b"\n", name, 0, form), name)
 
 
 def no_header(name: str) -> InputError:
@@ -73,11 +92,15 @@ def read_bytes(path: str | PathLike[str], name: str) -> bytes:
         raise unreadable_error(name, error) from None
 
 
-def open_stream(path: str | PathLike[str]) -> Any:
-    """Open a file for reading, decompressed if its suffix says so. Raises OSError."""
-    if not Path(path).is_file():
-        open(path, "rb").close()  # explains why not
-    return pa.input_stream(str(path), compression="detect")
+def open_stream(source: str | PathLike[str] | bytes, encoding: str = "utf-8") -> Any:
+    """Open a file, or bytes, for reading in UTF-8; decompressed if its suffix says so. Raises OSError."""
+    if isinstance(source, bytes):
+        stream = pa.BufferReader(source)
+    else:
+        if not Path(source).is_file():
+            open(source, "rb").close()  # explains why not
+        stream = pa.input_stream(str(source), compression="detect")
+    return stream if encoding == "utf-8" else pa.transcoding_input_stream(stream, encoding, "utf-8")
 
 
 def unreadable_error(name: str, error: Exception) -> InputError:
@@ -86,31 +109,53 @@ def unreadable_error(name: str, error: Exception) -> InputError:
     return InputError("SN501", f"cannot be read: {reason}", name)
 
 
-def _table(data: bytes, name: str, first: int, blank_is_null: bool = False) -> Any:
-    """Return all rows as strings, the header as the first row, checked for an unclosed quote."""
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How Arrow reads the text. `blank_is_null`: an empty line is a row with a null."""
+
+    dialect: CsvDialect
+    blank_is_null: bool = False
+
+
+def _table(
+    data: bytes, name: str, first: int, form: _Form, bad: BadRows | None = None, skipped: list[int] | None = None
+) -> Any:
+    """Return all rows as strings, the header as the first row, checked for an unclosed quote.
+
+    With `bad`, rows of another width are left out, and `skipped` gets their positions among the rows.
+    """
+    wrong: list[Any] = []
+
+    def leave_out(row: Any) -> str:
+        wrong.append(row)
+        return "skip"
+
     try:
         # As many end marks as the first row has columns, so only a lost mark is an error.
-        width = _count_columns(data, blank_is_null)
-        table = _read(data + b",".join([_END] * width) + b"\n", blank_is_null)
+        width = _count_columns(data, form)
+        mark = form.dialect.separator.encode().join([_END] * width)
+        table = _read(data + mark + b"\n", form, None if bad is None else leave_out)
     except pa.ArrowInvalid as error:
-        raise _malformed(data, name, first, blank_is_null, error) from None
+        raise _malformed(data, name, first, form, error) from None
+    if bad is not None and skipped is not None:
+        for row in wrong:
+            bad.add(_wrong_width(row, name, first, form), [first + row.number - 1])
+            skipped.append(row.number - 2)
     last = table.slice(table.num_rows - 1)
     if any(column[0].as_py() != _END.decode() for column in last.columns):
-        raise _open_quote(data, name, first)
+        raise _open_quote(data, name, first, form)
     return table.slice(0, table.num_rows - 1)
 
 
-def _count_columns(data: bytes, blank_is_null: bool) -> int:
+def _count_columns(data: bytes, form: _Form) -> int:
     """Return the number of columns of the first row."""
-    count: int = _read(data[: find_header_end(data)], blank_is_null, binary=True).num_columns
+    count: int = _read(data[: find_header_end(data, form.dialect.separator)], form, binary=True).num_columns
     return count
 
 
-def _read(
-    data: bytes, blank_is_null: bool = False, skip: Callable[[Any], str] | None = None, binary: bool = False
-) -> Any:
+def _read(data: bytes, form: _Form, skip: Callable[[Any], str] | None = None, binary: bool = False) -> Any:
     """Read with Arrow, all columns as text (or bytes). `skip` is called with each row of another width."""
-    reading, parse, convert = _options(data, blank_is_null, skip, binary)
+    reading, parse, convert = _options(data, form, skip, binary)
     try:
         return pc.read_csv(pa.BufferReader(data), reading, parse, convert)
     except pa.ArrowInvalid as error:
@@ -121,15 +166,23 @@ def _read(
 
 
 def _options(
-    data: bytes, blank_is_null: bool, skip: Callable[[Any], str] | None = None, binary: bool = False
+    data: bytes, form: _Form, skip: Callable[[Any], str] | None = None, binary: bool = False
 ) -> tuple[Any, Any, Any]:
-    parse = pc.ParseOptions(newlines_in_values=True, ignore_empty_lines=not blank_is_null, invalid_row_handler=skip)
+    parse = pc.ParseOptions(
+        delimiter=form.dialect.separator,
+        newlines_in_values=True,
+        ignore_empty_lines=not form.blank_is_null,
+        invalid_row_handler=skip,
+    )
     block = 1 << 20 if len(data) < 1 << 24 else 1 << 23
     if b"\n" not in data[:block] and b"\r" not in data[:block]:
         block = len(data) + 1  # the header alone is larger than a block
     reading = pc.ReadOptions(use_threads=False, autogenerate_column_names=True, block_size=block)
     convert = pc.ConvertOptions(
-        column_types=_TYPES[binary], null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        column_types=_TYPES[binary],
+        null_values=["", *form.dialect.nulls],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
     return reading, parse, convert
 
@@ -143,7 +196,7 @@ _ASCII = bytes(range(128)) + b"?" * 128
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-def _malformed(data: bytes, name: str, first: int, blank_is_null: bool, error: Exception) -> InputError:
+def _malformed(data: bytes, name: str, first: int, form: _Form, error: Exception) -> InputError:
     """Return the error behind one of Arrow's, which has no row: read again, slowly, to find the place."""
     unreadable = InputError("SN502", f"is not a CSV file: {str(error).splitlines()[0]}", name)
     wrong = []
@@ -154,25 +207,30 @@ def _malformed(data: bytes, name: str, first: int, blank_is_null: bool, error: E
 
     try:
         # Arrow passes invalid rows as text, so bytes that are not ASCII are replaced while it looks for them.
-        _read(data.translate(_ASCII), blank_is_null, skip=keep, binary=True)
-        table: Any = None if wrong else _read(data, blank_is_null, binary=True)
+        _read(data.translate(_ASCII), form, skip=keep, binary=True)
+        table: Any = None if wrong else _read(data, form, binary=True)
     except pa.ArrowInvalid:
         return unreadable
     if wrong:
-        row = wrong[0]
-        message = f"expected {row.expected_columns} fields, as in the header; found {row.actual_columns}"
-        return InputError("SN502", message, name, first + row.number - 1, help="quote a value that contains a comma")
+        return _wrong_width(wrong[0], name, first, form)
     header = [(column[0].as_py() or b"").decode(errors="replace") for column in table.columns]
     for column, field in zip(table.columns, header, strict=True):
         for number, value in enumerate(column.to_pylist()):
             try:
                 (value or b"").decode()
             except UnicodeDecodeError:
-                return InputError("SN502", "is not UTF-8", name, first + number, field, "save the file in UTF-8")
+                help = "save the file in UTF-8, or give its encoding, such as `--encoding latin-1`"
+                return InputError("SN502", "is not UTF-8", name, first + number, field, help)
     return unreadable
 
 
-def _open_quote(data: bytes, name: str, first: int) -> InputError:
+def _wrong_width(row: Any, name: str, first: int, form: _Form) -> InputError:
+    message = f"expected {row.expected_columns} fields, as in the header; found {row.actual_columns}"
+    sign = {",": "comma", "\t": "tab"}.get(form.dialect.separator, form.dialect.separator)
+    return InputError("SN502", message, name, first + row.number - 1, help=f"quote a value that contains a {sign}")
+
+
+def _open_quote(data: bytes, name: str, first: int, form: _Form) -> InputError:
     """Return the error for an unclosed quote: it opens in the last row that Arrow sees."""
-    rows = _read(data, binary=True).num_rows
+    rows = _read(data, form, binary=True).num_rows
     return InputError("SN502", "a quote is never closed", name, first + rows - 1, help="double a quote inside quotes")

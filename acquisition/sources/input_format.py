@@ -23,21 +23,19 @@ class TimeFormat:
 class InputFormat:
     """The form of a recording. `time_column` has the times of tuples, `site_column` the sites of readings; None: `_tick`, `_site`.
 
+    With `site_prefix` each site has a column: the prefix and its number. A row then has a reading for each field that is not null.
+
     `snap` is the largest distance in ticks at which a reading is moved to the nearest tick of its schedule: 0 for none, None for
     less than half an interval. Up to `skip_bad` rows with wrong values are left out.
     """
 
     time_column: str | None = None
     site_column: str | None = None
+    site_prefix: str | None = None
     time: TimeFormat = field(default_factory=TimeFormat)
     dialect: CsvDialect = field(default_factory=CsvDialect)
     snap: int | None = 0
     skip_bad: int = 0
-
-    @property
-    def renames(self) -> bool:
-        """Whether columns have other names than those of the system."""
-        return self.time_column is not None or self.site_column is not None
 
 
 PLAIN = InputFormat()

@@ -5,6 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from acquisition.errors import InputError
 from acquisition.schema import Attribute
 from acquisition.sources.blocks import Block, TableBlock
@@ -18,11 +20,13 @@ ROWS = 1 << 16
 class ParquetFile:
     """A Parquet file in blocks of rows."""
 
-    def __init__(self, path: str | PathLike[str], name: str | None = None) -> None:
-        """Read the schema. Raises InputError."""
-        self._path, self.name = path, name or str(path)
+    def __init__(self, path: str | PathLike[str] | bytes, name: str | None = None) -> None:
+        """Read the schema. `path` may be the content itself. Raises InputError."""
+        self._path = path
+        self.name = name or ("input" if isinstance(path, bytes) else str(path))
         try:
-            open(path, "rb").close()  # explains plainly why a file cannot be read
+            if not isinstance(path, bytes):
+                open(path, "rb").close()  # explains plainly why a file cannot be read
             with self._open() as file:
                 self._names: list[str] = file.schema_arrow.names
                 self._rows: int = file.metadata.num_rows
@@ -34,7 +38,8 @@ class ParquetFile:
         import pyarrow.parquet as pq  # here, because it takes longer than to read most CSV files
 
         # Reading ahead would start a thread, which may outlive the interpreter; see `csv`.
-        return pq.ParquetFile(self._path, pre_buffer=False)
+        source = pa.BufferReader(self._path) if isinstance(self._path, bytes) else self._path
+        return pq.ParquetFile(source, pre_buffer=False)
 
     def _unreadable(self, error: Exception) -> InputError:
         if isinstance(error, OSError) and error.strerror:
@@ -80,8 +85,10 @@ def from_arrow(table: Any, name: str, first: int = 0) -> RecordedTable:
     return RecordedTable(name, dict(zip(names, table.columns, strict=True)), table.num_rows, first=first)
 
 
-def is_parquet(path: str | PathLike[str]) -> bool:
-    """Return whether a file is Parquet, by its first bytes; by its suffix if it cannot be read."""
+def is_parquet(path: str | PathLike[str] | bytes) -> bool:
+    """Return whether a file, or its content, is Parquet, by its first bytes; by its suffix if it cannot be read."""
+    if isinstance(path, bytes):
+        return path[:4] == b"PAR1"
     path = Path(path)
     try:
         with path.open("rb") as file:

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from acquisition.errors import InputError
+from acquisition.sources.bad_rows import BadRows
 from acquisition.sources.blocks import BlockSource, TableSource
+from acquisition.sources.csv_dialect import COMMA, CsvDialect
 from acquisition.sources.csv_file import CsvFile
 from acquisition.sources.parquet import ParquetFile, from_arrow, is_parquet
 from acquisition.sources.recorded_table import RecordedTable
@@ -35,9 +37,14 @@ def to_recorded_table(data: Any, name: str) -> RecordedTable:
     return _rows(data, name)
 
 
-def to_blocks(data: Any, name: str) -> BlockSource:
-    """Return any kind of input as a source of blocks of rows. Arguments and errors as of `to_recorded_table`."""
-    return open_file(data) if isinstance(data, str | PathLike) else TableSource(to_recorded_table(data, name))
+def to_blocks(data: Any, name: str, dialect: CsvDialect = COMMA, bad: BadRows | None = None) -> BlockSource:
+    """Return any kind of input as a source of blocks of rows. Bytes are the content of a file.
+
+    Arguments and errors as of `to_recorded_table` and `CsvFile`.
+    """
+    if isinstance(data, str | PathLike | bytes):
+        return open_file(data, name if isinstance(data, bytes) else None, dialect, bad)
+    return TableSource(to_recorded_table(data, name))
 
 
 def read_file(path: str | PathLike[str], name: str | None = None) -> RecordedTable:
@@ -45,9 +52,11 @@ def read_file(path: str | PathLike[str], name: str | None = None) -> RecordedTab
     return open_file(path, name).whole()
 
 
-def open_file(path: str | PathLike[str], name: str | None = None) -> BlockSource:
-    """Return a CSV or Parquet file as a source of blocks of rows. Raises InputError."""
-    return ParquetFile(path, name) if is_parquet(path) else CsvFile(path, name)
+def open_file(
+    path: str | PathLike[str] | bytes, name: str | None = None, dialect: CsvDialect = COMMA, bad: BadRows | None = None
+) -> BlockSource:
+    """Return a CSV or Parquet file, or its content, as a source of blocks of rows. Raises InputError."""
+    return ParquetFile(path, name) if is_parquet(path) else CsvFile(path, name, dialect=dialect, bad=bad)
 
 
 def _columns(data: Mapping[str, Any], name: str) -> RecordedTable:

@@ -1,10 +1,14 @@
 """A table of recorded data as it was found, before its columns are converted to the types of an extent."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from acquisition.arrays import IntArray
 from acquisition.errors import InputError
+from acquisition.sources.arrow_arrays import numbers_to_arrow
 from gateway.source import did_you_mean
 
 
@@ -14,7 +18,10 @@ class RecordedTable:
 
     `name` is how errors refer to the input. With `text`, values are the text of a CSV file, so `12` may become an
     integer; elsewhere a string stays a string. With `parsed`, numbers of such a file were parsed already. With `partial`,
-    a row may lack attributes (dictionaries may). `first` is how many rows of the input precede these.
+    a row may lack attributes (dictionaries may). `first` is how many rows of the input precede these. `numbers` has the
+    position of each row among the rows of the input that follow, where some are missing or stand for several; `omitted` counts those
+    that were left out when it was read. With `every_error`, an error names all
+    rows of its fault.
     """
 
     name: str
@@ -24,13 +31,31 @@ class RecordedTable:
     partial: bool = False
     parsed: bool = False
     first: int = 0
+    numbers: IntArray | None = None
+    omitted: int = 0
+    every_error: bool = False
 
     def __len__(self) -> int:
         return self.length
 
     def row(self, position: int) -> int:
         """Return the number of a row as errors state it, from 1."""
-        return self.first + position + 1
+        return self.first + 1 + (position if self.numbers is None else int(self.numbers[position]))
+
+    def rows(self, positions: Sequence[int] | IntArray) -> tuple[int, ...]:
+        """Return the numbers of rows."""
+        return tuple(self.row(int(position)) for position in positions)
+
+    def without(self, rows: Collection[int]) -> "RecordedTable":
+        """Return the table without the rows of these numbers."""
+        numbers = np.arange(len(self)) if self.numbers is None else self.numbers
+        return self.take(np.flatnonzero(~np.isin(numbers + self.first + 1, list(rows))))
+
+    def take(self, positions: IntArray) -> "RecordedTable":
+        """Return the rows at these positions, which keep their numbers."""
+        numbers = positions if self.numbers is None else self.numbers[positions]
+        columns = {name: _take(column, positions) for name, column in self.columns.items()}
+        return replace(self, columns=columns, length=len(positions), numbers=numbers)
 
     def expect(self, needed: Collection[str], known: Collection[str], ignored: Collection[str] = ()) -> None:
         """Raise InputError at the first column that is not known and may be a misspelt one; other columns are not read.
@@ -47,6 +72,14 @@ class RecordedTable:
     def missing(self, column: str, why: str) -> InputError:
         """Return the error for a required column that is not there."""
         return InputError("SN505", f"the column `{column}` is missing: {why}", self.name)
+
+
+def _take(column: Any, positions: IntArray) -> Any:
+    if isinstance(column, np.ndarray):
+        return column[positions]
+    if hasattr(column, "take"):
+        return column.take(numbers_to_arrow(positions))
+    return [column[at] for at in positions]
 
 
 def list_columns(names: Collection[str]) -> str:

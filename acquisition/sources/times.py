@@ -1,9 +1,10 @@
 """Convert a column of times, in any form that recordings have, to ticks.
 
-A time between two ticks counts as the earlier one. A local time that occurs twice, when clocks go back, counts as the first.
+A time between two ticks counts as the earlier one. A local time that occurs twice, when clocks go back, counts as the first; one that clocks skip is wrong.
 """
 
-from datetime import datetime, timedelta, timezone, tzinfo
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -72,16 +73,13 @@ class TimeConversion:
 
     def _from_numbers(self, array: Any, recorded: RecordedTable, name: str) -> IntArray:
         numbers = numbers_to_numpy(array.fill_null(0))
-        wrong = ~np.isfinite(numbers)
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise _no_time(recorded, name, at, numbers[at])
         if self._unit is None:
-            self._unit = self._form.unit_us or _guess_unit(float(np.abs(numbers).max()), self._tick_us)
+            finite = np.abs(numbers[np.isfinite(numbers)])
+            self._unit = self._form.unit_us or _guess_unit(float(finite.max(initial=0)), self._tick_us)
         micros = np.rint(numbers * self._unit)
-        wrong = np.abs(micros) >= 2.0**63
-        if wrong.any():
-            raise _no_time(recorded, name, int(np.argmax(wrong)), numbers[np.argmax(wrong)])
+        wrong = np.flatnonzero(~(np.abs(micros) < 2.0**63))
+        if len(wrong):
+            raise _no_time(recorded, name, wrong, float(numbers[wrong[0]]))
         return micros.astype(np.int64)
 
     def _instants(self, array: Any) -> Any:
@@ -98,23 +96,38 @@ class TimeConversion:
             array = array.cast(pa.timestamp("us"))
         if array.type.tz is not None:
             return array
-        return pc.assume_timezone(array, self._form.zone or "UTC", ambiguous="earliest", nonexistent="earliest")
+        return pc.assume_timezone(array, self._form.zone or "UTC", ambiguous="earliest", nonexistent="raise")
 
     def _one_by_one(self, array: Any, recorded: RecordedTable, name: str) -> IntArray:
         """Return times of several forms, or raise InputError at the first text that is none."""
         zone = check_zone(self._form.zone or "UTC")
-        found = []
-        for at, text in enumerate(array.cast(pa.string()).to_pylist()):
+        found, wrong = [], []
+        texts = array.cast(pa.string()).to_pylist()
+        for at, text in enumerate(texts):
             try:
                 time = UNIX_EPOCH if text is None else self._parse(text)
-                found.append(((time if time.tzinfo else time.replace(tzinfo=zone)) - UNIX_EPOCH) // _MICROS)
+                found.append((_in_zone(time, zone) - UNIX_EPOCH) // _MICROS)
             except (ValueError, OverflowError):
-                raise _no_time(recorded, name, at, text) from None
+                wrong.append(at)
+                if not recorded.every_error:
+                    break
+        if wrong:
+            raise _no_time(recorded, name, wrong, texts[wrong[0]], self._form.zone or "")
         return np.array(found, np.int64)
 
     def _parse(self, text: str) -> datetime:
         pattern = self._form.pattern
         return datetime.fromisoformat(text) if pattern is None else datetime.strptime(text, pattern)
+
+
+def _in_zone(time: datetime, zone: tzinfo) -> datetime:
+    """Return a time with its zone. Raises ValueError for a local time that clocks skip when they go forward."""
+    if time.tzinfo is not None:
+        return time
+    local = time.replace(tzinfo=zone)
+    if local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != time:
+        raise ValueError(f"{time} does not occur in {zone}")
+    return local
 
 
 def _guess_unit(most: float, tick_us: int) -> float:
@@ -124,7 +137,10 @@ def _guess_unit(most: float, tick_us: int) -> float:
     return 0.001
 
 
-def _no_time(recorded: RecordedTable, name: str, at: int, value: object) -> InputError:
-    message = f"expected a time, found {quote_value(value)}"
+def _no_time(
+    recorded: RecordedTable, name: str, wrong: Sequence[int] | IntArray, value: object, zone: str = ""
+) -> InputError:
+    message = f"expected a time{zone and f' of {zone}'}, found {quote_value(value)}"
     help = "a time is RFC 3339 such as 2026-11-18T08:00:00Z, or a number since 1970; `--time-format '%d.%m.%Y %H:%M'` for others"
-    return InputError("SN506", message, recorded.name, recorded.row(at), name, help)
+    rows = recorded.rows(wrong)
+    return InputError("SN506", message, recorded.name, rows[0], name, help, rows)

@@ -17,7 +17,15 @@ from basestation.cli.query_arguments import (
     query_text,
     read,
 )
-from basestation.cli.recording_arguments import Time, add_recording, parse_tick, parse_time, read_format, tick_of
+from basestation.cli.recording_arguments import (
+    Time,
+    add_recording,
+    apply_format_file,
+    parse_tick,
+    parse_time,
+    read_format,
+    tick_of,
+)
 
 HELP = "run queries over recorded data and print every answer and its revisions"
 EXAMPLE = (
@@ -67,7 +75,7 @@ example:
         default=[],
         type=_input,
         metavar="EXTENT[@TICK]=FILE",
-        help="the recorded data of an extent; once for each stream, once for each version of a stored extent",
+        help="the recorded data of an extent; once for each stream, once for each version of a stored extent; `-` is standard input",
     )
     parser.add_argument(
         "--from",
@@ -124,6 +132,7 @@ def _replay(args: argparse.Namespace) -> int:
     from basestation.replay.inputs import read_recording
     from basestation.replay.statements import read_statements
 
+    apply_format_file(args)
     catalog = _catalog(args)
     text, name = query_text(args)
     statements = read_statements([text], catalog, name)
@@ -193,8 +202,17 @@ def _inputs(given: Iterable[InputArgument], catalog: "Catalog") -> "dict[str, In
         elif name in inputs:
             raise InputError("SN510", f"a second input for `{name}`", file, help="a stream has one recording")
         else:
-            inputs[name] = file
+            inputs[name] = _standard_input() if file == "-" else file
     return inputs
+
+
+def _standard_input() -> bytes:
+    """The content of standard input. Raises InputError."""
+    from acquisition.errors import InputError
+
+    if sys.stdin is None:
+        raise InputError("SN501", "cannot be read: it is closed", "standard input")
+    return sys.stdin.buffer.read()
 
 
 def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedStatement]") -> int:

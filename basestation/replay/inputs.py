@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeGuard
 from acquisition.batch import Batch
 from acquisition.errors import InputError
 from acquisition.extent import Catalog, Extent, ExtentKind
+from acquisition.sources.bad_rows import BadRows
 from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.formatted import FormattedSource
 from acquisition.sources.input_format import PLAIN, InputFormat
@@ -43,8 +44,11 @@ class Recording:
                 stream.fit.check(name)
 
     def notes(self) -> list[str]:
-        """Sentences about readings that were moved, or that belong to unknown sites."""
-        return [note for stream in self.streams.values() if stream.fit is not None for note in stream.fit.notes()]
+        """Lines about readings that were moved, that belong to unknown sites, or that were left out."""
+        found = [note for stream in self.streams.values() if stream.fit is not None for note in stream.fit.notes()]
+        return found + [
+            line for name, each in self.streams.items() if each.bad is not None for line in each.bad.report(name)
+        ]
 
     def begin(self) -> int:
         """The first tick of a delivery or tuple; without any the first of a version."""
@@ -95,10 +99,12 @@ def _stream(given: Input, extent: Extent, tick_ms: int, form: InputFormat) -> Re
         return RecordedStream(extent, lambda: iter(()))
     if is_versions(given):
         raise InputError("SN510", f"`{extent.name}` is {extent.kind}; only a stored extent has versions")
-    source = to_blocks(given, extent.name)
-    if form.renames:
-        source = FormattedSource(source, form, extent, tick_ms)
-    return read_stream(source, extent, tick_ms, within=form.snap)
+    if form is PLAIN:
+        return read_stream(to_blocks(given, extent.name), extent, tick_ms)
+    bad = BadRows(form.skip_bad) if form.skip_bad else None
+    source = FormattedSource(to_blocks(given, extent.name, form.dialect, bad), form, extent, tick_ms, bad)
+    stream = read_stream(source, extent, tick_ms, within=form.snap)
+    return stream if bad is None else replace(stream, bad=bad)
 
 
 def _versions(given: Input, extent: Extent, tick_ms: int) -> Versions:

@@ -9,6 +9,7 @@ from acquisition.arrays import IntArray
 from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.errors import InputError
 from acquisition.extent import Extent, ExtentKind
+from acquisition.sources.bad_rows import BadRows
 from acquisition.sources.batch_conversion import batches_of
 from acquisition.sources.blocks import BlockSource
 from acquisition.sources.snapping import snap
@@ -24,7 +25,8 @@ class RecordedStream:
 
     `read` yields them in recorded order; `ordered` says that this is the order of delivery. `first` and `last` are the first
     and last tick of a delivery or tuple, None without any; a tuple stamped too far ahead is not the last one (semantics 1.5).
-    `sites` are those that occur. `fit` tells how the readings of a sensed extent fit its schedule.
+    `sites` are those that occur. `fit` tells how the readings of a sensed extent fit its schedule,
+    `bad` which rows were left out.
     """
 
     extent: Extent
@@ -34,6 +36,7 @@ class RecordedStream:
     last: int | None = None
     sites: tuple[int, ...] = ()
     fit: ScheduleFit | None = None
+    bad: BadRows | None = None
 
     def deliveries(self) -> Iterator[Batch]:
         """Yield the tuples in the order of delivery. Raises InputError where a value of a large file is wrong."""

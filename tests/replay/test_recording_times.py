@@ -37,7 +37,8 @@ class Desk:
         else:
             pq.write_table(content, path)
         schema = () if "-c" in arguments else ("--schema", f"{self.folder}/schema")
-        given = [query, *schema, "--input", f"room={path}", "-o", output, *arguments]
+        inputs = () if "--input" in arguments else ("--input", f"room={path}")
+        given = [query, *schema, *inputs, "-o", output, *arguments]
         assert verb.run(parser_of("replay", verb).parse_args(given)) == code
         out, self.errors = self._capsys.readouterr()
         return list(csv.DictReader(io.StringIO(out)))
@@ -90,6 +91,12 @@ def test_local_time_that_occurs_twice_is_the_first(desk):
     content = "when,_site,temp\n2026-10-25 02:30:00,1,20\n"
     first = int(datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp())
     assert desk.ticks(content, "--time-column", "when", "--zone", "Europe/Zurich") == [first]
+
+
+def test_local_time_that_clocks_skip_is_wrong(desk):
+    content = "when,_site,temp\n2026-03-29 01:59:59,1,20\n2026-03-29 02:30:00,1,20\n"
+    desk.replay(content, "--time-column", "when", "--zone", "Europe/Zurich", code=3)
+    assert "row 2, column when: expected a time of Europe/Zurich, found `2026-03-29 02:30:00`" in desk.errors
 
 
 def test_wrong_time_is_named_with_row_and_column(desk):
