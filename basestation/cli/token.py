@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 import time
@@ -111,7 +112,7 @@ def _create(access: "AccessFile", options: argparse.Namespace) -> int:
     from basestation.rest.access import TokenScope
 
     others = [each for each in access.tokens() if each.name == options.name and each.state(_now_ms()) == "active"]
-    token = access.create(options.name, [TokenScope(name) for name in options.scope], options.expires)
+    token = access.create(options.name, [TokenScope(name) for name in options.scope], options.expires, by=_os_user())
     made = access.tokens()[-1]
     print(json.dumps({"token": token, **_as_json(made)}) if options.output == "json" else token)
     end = "" if options.expires is None else f" until {_time(options.expires)}"
@@ -151,7 +152,7 @@ def _revoke(access: "AccessFile", options: argparse.Namespace) -> int:
     from basestation.station.access_file import forget_first_token
 
     try:
-        revoked = access.revoke(options.which)
+        revoked = access.revoke(options.which, by=_os_user())
     except KeyError:
         print(
             f"moteloom: no token that is active has the number or name {options.which[:80]}; `moteloom token list` shows all",
@@ -173,6 +174,16 @@ def _as_json(token: "TokenRecord") -> dict[str, Any]:
         "expires": None if token.expires_ms is None else _time(token.expires_ms),
         "revoked": None if token.revoked_ms is None else _time(token.revoked_ms),
     }  # fmt: skip
+
+
+def _os_user() -> str:
+    """The user of this machine, for the audit; no token has such a name."""
+    import getpass
+
+    try:
+        return f"{getpass.getuser()} at the station"
+    except (KeyError, OSError):  # a container may have numbers only
+        return f"{os.getuid()} at the station"
 
 
 def _time(at_ms: int) -> str:

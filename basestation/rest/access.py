@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from acquisition.ticks import rfc3339_of
+
 
 class TokenScope(Enum):
     READ = "read"
@@ -54,6 +56,7 @@ SCOPES = {
     ("GET", "/v1/topology"): TokenScope.READ,
     ("GET", "/v1/events"): TokenScope.READ,
     ("GET", "/v1/health"): TokenScope.READ,
+    ("GET", "/v1/audit"): TokenScope.ADMIN,
     ("GET", "/v1/openapi.json"): TokenScope.READ,
 }
 """By method and path of a route, the scope that it needs. A route that is not listed needs `admin`."""
@@ -80,20 +83,71 @@ class Principal:
 LOCAL = Principal("", frozenset(TokenScope))
 """The holder of every request to a station without tokens."""
 
-current: ContextVar[Principal] = ContextVar("principal")
-"""The holder of the token of this request. Without one a lookup fails, so no code runs with the rights of another by mistake."""
+
+@dataclass(slots=True)
+class RequestRecord:
+    """A request as the audit has it. `number` is that of its entry, `subject` the query that it made or changed."""
+
+    holder: Principal
+    address: str
+    action: str
+    number: int | None = None
+    subject: int | None = None
 
 
-class TokenStore(Protocol):
-    """The tokens of a station; any thread may ask."""
+current: ContextVar[RequestRecord] = ContextVar("request")
+"""This request. Without one a lookup fails, so no code runs with the rights of another by mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An action of a user: when, who, from where, what, and its result; `status` of None has none yet. Times are ms since 1970."""
+
+    number: int
+    at_ms: int
+    user: str
+    token: int | None
+    address: str
+    action: str
+    status: int | None
+    code: str | None
+    query: int | None
+
+    def as_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {
+            "number": self.number, "time": rfc3339_of(self.at_ms, 1), "user": self.user, "token": self.token,
+            "address": self.address, "action": self.action, "status": self.status, "code": self.code, "query": self.query,
+        }  # fmt: skip
+
+
+class AccessStore(Protocol):
+    """The tokens of a station and the audit of their use; any thread may call."""
 
     def find(self, token: str) -> Principal | None:
         """The holder of a token; None where there is no such token, or it has expired or was revoked."""
+
+    def begin_action(self, record: RequestRecord) -> int:
+        """Keep that an action begins; returns its number. The action must not happen where this fails."""
+
+    def end_action(self, record: RequestRecord, status: int, code: str | None) -> None:
+        """Keep the result of an action."""
+
+    def refuse_action(self, record: RequestRecord, status: int, code: str) -> None:
+        """Keep that a request was refused, unless many are."""
+
+    def audit(self, after: int, limit: int, user: str | None) -> list[AuditEntry]:
+        """The entries with numbers above `after`, of a user or of all, the oldest first."""
 
 
 def include_implied(scopes: Iterable[TokenScope]) -> frozenset[TokenScope]:
     """The scopes with all that they include."""
     return frozenset[TokenScope]().union(*(IMPLIED[scope] for scope in scopes))
+
+
+def is_audited(method: str, path: str) -> bool:
+    """Whether the use of a route is kept: that of all that do more than read."""
+    return needed_scope(method, path) is not TokenScope.READ and method != "GET"
 
 
 def needed_scope(method: str, path: str) -> TokenScope:

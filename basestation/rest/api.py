@@ -10,10 +10,12 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
-from basestation.rest.access import TokenStore
+from basestation.rest.access import AccessStore
+from basestation.rest.audit_routes import audit_routes
 from basestation.rest.control import StationControl
-from basestation.rest.guard import Guard, check_scope
+from basestation.rest.guard import BodyTooLargeError, Guard, check_access
 from basestation.rest.guarded_control import GuardedControl
+from basestation.rest.limits import RequestLimits
 from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
 from basestation.rest.station_routes import station_routes
@@ -28,20 +30,29 @@ log = get_log(__name__)
 
 
 def make_api(
-    control: StationControl, tokens: TokenStore | None, is_ending: Callable[[], bool] = lambda: False
+    control: StationControl,
+    access: AccessStore | None,
+    is_ending: Callable[[], bool] = lambda: False,
+    limits: RequestLimits = RequestLimits(),
 ) -> FastAPI:
-    """The application in front of a station. `tokens` of None admits every request of this machine.
+    """The application in front of a station. `access` of None admits every request of this machine.
 
     Streams and requests that wait end as soon as `is_ending`.
     """
 
     api = FastAPI(
-        title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(check_scope)],
-        middleware=[Middleware(Guard, tokens=tokens, respond=_respond)],
+        title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(check_access)],
+        middleware=[Middleware(Guard, store=access, limits=limits, respond=_respond)],
     )  # fmt: skip
+    api.state.access, api.state.limits = access, limits
     control = GuardedControl(control)
     routers = (query_routes(control), text_routes(control), upload_routes(control))
-    for router in (*routers, result_routes(control, is_ending), station_routes(control, is_ending)):
+    for router in (
+        *routers,
+        result_routes(control, is_ending),
+        station_routes(control, is_ending),
+        audit_routes(access),
+    ):
         api.include_router(router)
     api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))
@@ -49,13 +60,14 @@ def make_api(
     api.add_exception_handler(MoteloomError, lambda _, error: _respond(_failed(error)))
     api.add_exception_handler(RequestValidationError, lambda _, error: _respond(_misused(error)))
     api.add_exception_handler(Exception, lambda request, error: _respond(_broken(request, error)))
+    api.add_exception_handler(BodyTooLargeError, lambda _, error: _respond(_too_large(error)))
     api.add_exception_handler(HTTPException, lambda _, error: _respond(_rejected(error)))
     return api
 
 
 def _respond(problem: Exception) -> JSONResponse:
     assert isinstance(problem, HttpProblemError)
-    headers = {"www-authenticate": "Bearer"} if problem.status == 401 else None
+    headers = problem.headers | ({"www-authenticate": "Bearer"} if problem.status == 401 else {})
     return JSONResponse(problem.as_json(), problem.status, headers, media_type=PROBLEM)
 
 
@@ -87,6 +99,11 @@ def _misused(error: Exception) -> HttpProblemError:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     return HttpProblemError(422, "bad-request", f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")
+
+
+def _too_large(error: Exception) -> HttpProblemError:
+    assert isinstance(error, BodyTooLargeError)
+    return error.problem
 
 
 def _rejected(error: Exception) -> HttpProblemError:

@@ -1,18 +1,28 @@
 """Guard: the first code that sees a request. It finds the holder of its token, or answers why there is none.
 
-It stands before the routes as plain ASGI, so a path without a route is refused like every other.
+It stands before the routes as plain ASGI, so a path without a route is refused like every other. It keeps the limits of a
+token, and writes the result of each change into the audit.
 """
 
+import json
+import math
+import sqlite3
+from collections import Counter
 from collections.abc import Callable
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Send
-from starlette.types import Scope as AsgiScope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from basestation.rest.access import LOCAL, Principal, TokenStore, current, needed_scope
+from basestation.rest.access import LOCAL, AccessStore, Principal, RequestRecord, current, is_audited, needed_scope
+from basestation.rest.limits import RateLimiter, RequestLimits
 from basestation.rest.wire import HttpProblemError
+from gateway.log import get_log
+
+log = get_log(__name__)
 
 THIS_MACHINE = "localhost", "127.0.0.1", "::1"
 """A page of another site reaches a local port under its own name, or names its origin."""
@@ -24,49 +34,146 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 """On every answer; no proxy or browser keeps one."""
+LONGEST_ACTION = 200
+UNKNOWN = Principal("", frozenset())
+"""The holder of a request without a valid token."""
+
+
+class BodyTooLargeError(HTTPException):
+    """More of a body came than is read. A web framework passes this kind of exception through, and no other."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(413)
+        self.problem = _too_long(most)
+
+
+def _too_long(most: int) -> HttpProblemError:
+    return HttpProblemError(413, "too-long", f"a body has at most {most:,} bytes", "send it in parts")
 
 
 class Guard:
-    """The application behind the access rules. `tokens` of None admits every request of this machine."""
+    """The application behind the access rules. A `store` of None admits every request of this machine, and has no audit."""
 
     def __init__(
-        self, app: ASGIApp, tokens: TokenStore | None, respond: Callable[[HttpProblemError], Response]
+        self,
+        app: ASGIApp,
+        store: AccessStore | None,
+        limits: RequestLimits,
+        respond: Callable[[HttpProblemError], Response],
     ) -> None:
-        self._app, self._tokens, self._respond = app, tokens, respond
+        self._app, self._store, self._limits, self._respond = app, store, limits, respond
+        self._rates = RateLimiter(limits.requests_per_second, limits.burst)
+        self._open: Counter[int] = Counter()
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # there are no WebSockets
             return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(each for each in HEADERS if each[0] not in given)]
-            await send(message)
-
+        request = Request(scope)
+        record = RequestRecord(UNKNOWN, _address(request), f"{request.method} {_printable(request.url.path)}")
+        answer = _Answer(send)
         try:
-            holder = self._identify(Request(scope))
+            record.holder = self._identify(request)
+            self._check_rate(record.holder)
         except HttpProblemError as problem:
-            await self._respond(problem)(scope, receive, send_guarded)
+            if self._store is not None:
+                await run_in_threadpool(_keep_refusal, self._store, record, problem)
+            await self._respond(problem)(scope, receive, answer.send)
             return
-        reset = current.set(holder)
+        reset, token = current.set(record), record.holder.token
+        self._open[token] += 1
         try:
-            await self._app(scope, receive, send_guarded)
+            await self._app(scope, self._limit_body(scope, receive), answer.send)
         finally:
+            self._open -= Counter({token: 1})
             current.reset(reset)
+        if record.number is not None and self._store is not None:
+            await run_in_threadpool(_keep_result, self._store, record, answer)
 
     def _identify(self, request: Request) -> Principal:
-        check_origin(request, self._tokens is not None)
-        if self._tokens is None:
+        check_origin(request, self._store is not None)
+        if self._store is None:
             return LOCAL
         token = _bearer(request.headers)
-        holder = None if token is None else self._tokens.find(token)
+        holder = None if token is None else self._store.find(token)
         if holder is None:
             raise HttpProblemError(
                 401, "no-token", "this station asks for a token that is valid",
                 "send `Authorization: Bearer <token>`; `moteloom token create` makes one",
             )  # fmt: skip
         return holder
+
+    def _check_rate(self, holder: Principal) -> None:
+        limits = self._limits
+        if self._open[holder.token] >= limits.open_requests:
+            raise HttpProblemError(
+                429, "too-many-open", f"this token has {limits.open_requests} requests open",
+                "close an event stream, or use another token", headers={"retry-after": "1"},
+            )  # fmt: skip
+        if wait := self._rates.take(holder.token):
+            raise HttpProblemError(
+                429, "too-many-requests", f"a token may make {limits.requests_per_second:g} requests a second",
+                f"repeat it in {wait:.3f} s; to wait for results, use `wait=` or an event stream",
+                headers={"retry-after": str(math.ceil(wait))},
+            )  # fmt: skip
+
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+        read = 0
+
+        async def receive_limited() -> Message:
+            nonlocal read
+            message = await receive()
+            most = self._limits.largest_body(needed_scope(scope["method"], scope["route"].path))
+            read += len(message.get("body", b""))
+            if read > most:
+                raise BodyTooLargeError(most)
+            return message
+
+        return receive_limited
+
+
+class _Answer:
+    """Sends an answer on, with the headers of security, and notes its status and the code of its problem."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status, self.code = 500, None
+        self._is_problem = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            given = {name: value for name, value in message["headers"]}
+            self._is_problem = given.get(b"content-type", b"").startswith(b"application/problem+json")
+            message["headers"] = [*message["headers"], *(each for each in HEADERS if each[0] not in given)]
+        elif self._is_problem and self.code is None and message.get("body"):
+            self.code = json.loads(message["body"]).get("code")
+        await self._send(message)
+
+
+async def check_access(request: Request) -> None:
+    """Admit a request to its route, and begin its entry of the audit. HttpProblemError where its token lacks the scope."""
+    store: AccessStore | None = request.app.state.access
+    limits: RequestLimits = request.app.state.limits
+    record, path = current.get(), request.scope["route"].path
+    needed = needed_scope(request.method, path)
+    declared, most = request.headers.get("content-length", ""), limits.largest_body(needed)
+    if declared.isascii() and declared.isdecimal() and int(declared[:19]) > most:
+        raise _too_long(most)
+    if not record.holder.may(needed):
+        problem = HttpProblemError(
+            403, "lesser-scope", f"this needs a token with the scope `{needed.value}`",
+            f"moteloom token create --name NAME --scope {needed.value}",
+        )  # fmt: skip
+        if store is not None:
+            await run_in_threadpool(_keep_refusal, store, record, problem)
+        raise problem
+    if store is not None and is_audited(request.method, path):
+        try:
+            record.number = await run_in_threadpool(store.begin_action, record)
+        except sqlite3.Error as why:
+            raise HttpProblemError(
+                503, "not-now", f"the audit cannot be written: {why}", "nothing was done: free space on the disk"
+            ) from why
 
 
 def check_origin(request: Request, has_tokens: bool) -> None:
@@ -79,21 +186,23 @@ def check_origin(request: Request, has_tokens: bool) -> None:
         )  # fmt: skip
     if origin is not None and origin != f"{request.url.scheme}://{request.headers.get('host', '')}":
         raise HttpProblemError(
-            403,
-            "foreign-origin",
-            "a page of another site may not ask this station",
+            403, "foreign-origin", "a page of another site may not ask this station",
             "ask from a program, or from a page of the station's own",
-        )
-
-
-def check_scope(request: Request) -> None:
-    """HttpProblemError where the token of a request lacks the scope of its route."""
-    needed = needed_scope(request.method, request.scope["route"].path)
-    if not current.get().may(needed):
-        raise HttpProblemError(
-            403, "lesser-scope", f"this needs a token with the scope `{needed.value}`",
-            f"moteloom token create --name NAME --scope {needed.value}",
         )  # fmt: skip
+
+
+def _keep_refusal(store: AccessStore, record: RequestRecord, problem: HttpProblemError) -> None:
+    try:
+        store.refuse_action(record, problem.status, problem.code)
+    except sqlite3.Error as why:  # it is refused all the same
+        log.warning("the audit fails", why=str(why))
+
+
+def _keep_result(store: AccessStore, record: RequestRecord, answer: _Answer) -> None:
+    try:
+        store.end_action(record, answer.status, answer.code)
+    except sqlite3.Error as why:  # the entry stays without a result
+        log.warning("the audit fails", why=str(why))
 
 
 def _bearer(headers: Headers) -> str | None:
@@ -101,3 +210,12 @@ def _bearer(headers: Headers) -> str | None:
     given = headers.getlist("authorization")
     kind, _, token = (given[0] if len(given) == 1 else "").partition(" ")
     return token if kind.lower() == "bearer" and token else None
+
+
+def _address(request: Request) -> str:
+    return "" if request.client is None else request.client.host
+
+
+def _printable(path: str) -> str:
+    """A path without its parameters, in one line."""
+    return "".join(c if c.isprintable() else "?" for c in path[:LONGEST_ACTION])

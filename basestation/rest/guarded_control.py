@@ -18,12 +18,12 @@ class GuardedControl:
     def submit(
         self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
     ) -> JsonObject:
-        holder = current.get()
+        holder = current.get().holder
         if owner not in (None, holder.name) and not holder.sees_all:
             raise HttpProblemError(
                 403, "lesser-scope", "this token may not submit queries of others", "leave `owner` out"
             )
-        return self._control.submit(text, self._own(key), name, owner or holder.name or None, active)
+        return _note(self._control.submit(text, self._own(key), name, owner or holder.name or None, active))
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         return self._control.dry_run(text, name)
@@ -58,10 +58,10 @@ class GuardedControl:
         only: str | None = None,
         active: str | None = None,
     ) -> JsonObject:
-        return self._control.replace(query, text, self._own(key), name, self._only, active)
+        return _note(self._control.replace(query, text, self._own(key), name, self._only, active))
 
     def change(self, query: str, kind: str) -> JsonObject:
-        return self._control.change(self._find(query), kind)
+        return _note(self._control.change(self._find(query), kind))
 
     def find(self, query: str, only: str | None = None) -> int:
         return self._control.find(query, self._only)
@@ -103,7 +103,7 @@ class GuardedControl:
     @property
     def _only(self) -> str | None:
         """The owner whose queries are visible; None where all are."""
-        holder = current.get()
+        holder = current.get().holder
         return None if holder.sees_all else holder.name
 
     def _find(self, query: str) -> str:
@@ -111,5 +111,11 @@ class GuardedControl:
 
     def _own(self, key: str | None) -> str | None:
         """An idempotency key that no other user can have."""
-        name = current.get().name
+        name = current.get().holder.name
         return key if key is None or not name else f"{name}/{key}"
+
+
+def _note(query: JsonObject) -> JsonObject:
+    """Let the audit say which query this request made or changed."""
+    current.get().subject = int(query["number"])
+    return query

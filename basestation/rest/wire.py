@@ -1,5 +1,6 @@
 """Errors as problem details (RFC 9457)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.errors import MoteloomError
@@ -15,10 +16,12 @@ class HttpProblemError(MoteloomError):
     """An error as a client sees it. `code` is stable, `remedy` says how to fix it, `more` are further members."""
 
     def __init__(
-        self, status: int, code: str, title: str, remedy: str | None = None, more: dict[str, Any] | None = None
-    ) -> None:
+        self, status: int, code: str, title: str, remedy: str | None = None, more: dict[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(title)
         self.status, self.code, self.title, self.remedy, self.more = status, code, title, remedy, more or {}
+        self.headers = dict(headers or {})
 
     def as_json(self) -> dict[str, Any]:
         found = {"type": "about:blank", "title": self.title, "status": self.status, "code": self.code}

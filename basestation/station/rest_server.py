@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gateway.errors import MoteloomError
 
 if TYPE_CHECKING:
-    from basestation.rest.access import TokenStore
+    from basestation.rest.access import AccessStore
     from basestation.rest.control import StationControl
 
 
@@ -23,7 +23,7 @@ class RestServer:
     """Port 0 takes a free one; `url` says which. It serves between `with` and its end."""
 
     def __init__(
-        self, control: "StationControl", tokens: "TokenStore | None", host: str = "127.0.0.1", port: int = 0
+        self, control: "StationControl", access: "AccessStore | None", host: str = "127.0.0.1", port: int = 0
     ) -> None:
         import uvicorn
 
@@ -35,7 +35,7 @@ class RestServer:
             raise PortError(f"cannot listen on {host}:{port}: {why.strerror}; choose another with --port") from why
         self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
         config = uvicorn.Config(
-            make_api(control, tokens, lambda: self._server.should_exit),
+            make_api(control, access, lambda: self._server.should_exit),
             log_level="warning", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
         )  # fmt: skip
         self._server = uvicorn.Server(config)

@@ -1,0 +1,44 @@
+"""Limits: how much one token may ask of a station, and how much of a request is read."""
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from basestation.rest.access import TokenScope
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Of each token: requests a second in the long run, `burst` of them at once, and so many open at a time, streams among
+    them. `body_bytes` is of a request, `upload_bytes` of one that brings data."""
+
+    requests_per_second: float = 200.0
+    burst: int = 1_000
+    open_requests: int = 256
+    body_bytes: int = 1_000_000
+    upload_bytes: int = 128 * 1024 * 1024
+
+    def largest_body(self, scope: TokenScope) -> int:
+        """The bytes that a route may read that needs a scope."""
+        return self.upload_bytes if scope is TokenScope.TAG else self.body_bytes
+
+
+class RateLimiter:
+    """A token bucket for each key: it holds up to `burst`, and gains `per_second`."""
+
+    MOST_KEYS = 10_000
+
+    def __init__(self, per_second: float, burst: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._burst, self._monotonic = per_second, burst, monotonic
+        self._filled: dict[Hashable, tuple[float, float]] = {}  # by key: (level, time), the one used last at the end
+
+    def take(self, key: Hashable) -> float:
+        """Take one; 0.0, or the seconds until there is one."""
+        now = self._monotonic()
+        level, then = self._filled.pop(key, (float(self._burst), now))
+        level = min(self._burst, level + (now - then) * self._per_second)
+        wait = 0.0 if level >= 1 else (1 - level) / self._per_second
+        self._filled[key] = (level if wait else level - 1, now)
+        if len(self._filled) > self.MOST_KEYS:
+            del self._filled[next(iter(self._filled))]
+        return wait
