@@ -33,6 +33,7 @@ example:
     list_verb.add_argument("--state", choices=STATES, metavar="STATE", help=f"only these: {', '.join(STATES)}")
     for name, help in (
         ("show", "one query"),
+        ("account", "the counts of a query, and its share of time, state, messages and energy"),
         ("pause", "let a query run no more until it is resumed"),
         ("resume", "run a paused or failed query again, for the windows from now on"),
         ("stop", "stop a query; its results stay"),
@@ -147,6 +148,17 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
+def _account(options: argparse.Namespace) -> int:
+    found = client_of(options).get(f"{_path(options)}/account")
+    if options.output == "json":
+        print(json.dumps(found))
+        return 0
+    for name, value in found.items():
+        shown = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        print(f"{name.replace('_', ' '):<18}{shown:>14}")
+    return 0
+
+
 def _change(options: argparse.Namespace) -> int:
     drain = "true" if options.verb == "stop" and options.drain else None
     _print_query(client_of(options).post(f"{_path(options)}/{options.verb}", drain=drain), options)
@@ -222,5 +234,5 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_VERBS = {"submit": _submit, "replace": _submit, "list": _list, "show": _show, "watch": _watch}
+_VERBS = {"submit": _submit, "replace": _submit, "list": _list, "show": _show, "account": _account, "watch": _watch}
 _VERBS |= dict.fromkeys(("stop", "pause", "resume"), _change)

@@ -16,6 +16,18 @@ class OperatorCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorShare:
+    """The part of a query in the operators that it uses: of each, an even share among the queries that use it now.
+
+    `time` is in the unit of the engine's timer, since an operator was made; `bytes` are those of states, without the log of
+    an extent, which belongs to no query.
+    """
+
+    time: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorReport:
     """The counters of one operator below a query; `queries` is how many queries share it."""
 

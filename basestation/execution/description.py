@@ -139,6 +139,13 @@ def sum_state(lines: Sequence[RunningOperator]) -> tuple[int, tuple[StateDescrip
     return known, tuple(state for state in states if state.limit is None)
 
 
+def count_bytes(description: OperatorDescription) -> int:
+    """The bytes that the states of an operator and of its stages hold now, without the log of an extent."""
+    state = description.state
+    own = 0 if state is None or state.what == LOGGED else state.bytes
+    return own + sum(count_bytes(part) for part in description.parts)
+
+
 def array_bytes(*arrays: Any) -> int:
     """The bytes of numpy arrays, each counted once; None and arrays that repeat one value count as nothing."""
     found: dict[int, int] = {}

@@ -17,7 +17,7 @@ from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.vector import Vector
 from basestation.execution import thresholds
 from basestation.execution.columns.next_due import NextDue, find_earliest
-from basestation.execution.counters import OperatorReport
+from basestation.execution.counters import OperatorReport, OperatorShare
 from basestation.execution.description import RunningOperator
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey
@@ -210,6 +210,14 @@ class Engine:
         """Return the counters of each operator below a query, those that are read first."""
         self._catch_up()
         return self._graph.counted(self._registry.active(number).key)
+
+    def share(self, number: int) -> OperatorShare:
+        """Return the share of a query in time and state of the operators that it uses. Raises KeyError where it does not run."""
+        self._catch_up()
+        if number not in self._registry:
+            raise KeyError(number)
+        users = {variant: [query.key] for variant, query in self._registry.running.items()}
+        return self._graph.share(self._registry.keys_of(number), users)
 
     def describe(self, number: int) -> tuple[RunningOperator, ...]:
         """Return the operators that run for a query, from its output down, as EXPLAIN prints them."""

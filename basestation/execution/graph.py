@@ -5,12 +5,18 @@ in the changes, and the blocks answer. Converters make streams of the next level
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from basestation.execution.counters import OperatorCounters, OperatorReport
-from basestation.execution.description import DescribedOperator, OperatorDescription, RunningOperator, flatten
+from basestation.execution.counters import OperatorCounters, OperatorReport, OperatorShare
+from basestation.execution.description import (
+    DescribedOperator,
+    OperatorDescription,
+    RunningOperator,
+    count_bytes,
+    flatten,
+)
 
 STREAM, STORE, BLOCK, OUTPUT, MEMBER = range(5)
 """The kinds of operators, in the order in which those of one level read each other. Members take no steps."""
@@ -137,6 +143,20 @@ class OperatorGraph:
             OperatorReport(type(operator).__name__, replace(operator.counts), self._uses[found])
             for found, operator in below
         ]
+
+    def share(self, keys: Collection[Hashable], users: Mapping[int, Collection[Hashable]]) -> OperatorShare:
+        """Return the share of one user in the operators below its `keys`; `users` has the keys of all, this one's among them."""
+        readers = Counter(found for used in users.values() for found in self._all_below(used))
+        time = held = 0.0
+        for found in self._all_below(keys):
+            operator = self._operators[found]
+            time += operator.counts.time / readers[found]
+            if operator.kind != MEMBER:
+                held += count_bytes(operator.describe()) / readers[found]
+        return OperatorShare(time, held)
+
+    def _all_below(self, keys: Iterable[Hashable]) -> set[Hashable]:
+        return {found for key in keys for found in self._keys_below(key)}
 
     def describe(self, key: Hashable) -> tuple[RunningOperator, ...]:
         """Return an operator and all that it reads, each above those that it reads, as lines of EXPLAIN."""

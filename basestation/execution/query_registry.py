@@ -1,6 +1,6 @@
 """QueryRegistry: the queries that run, with their variants, and the groups that answer them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from basestation.execution.interfaces import QueryGroup
 from basestation.execution.output.plan_switch import PlanSwitch
@@ -62,6 +62,12 @@ class QueryRegistry:
         switch = self._switches.get(number)
         variants = (number,) if switch is None else switch.variants
         return all(self.running[variant].output_group.settled > last for variant in variants)
+
+    def keys_of(self, number: int) -> list[Hashable]:
+        """Return the keys of the operators on top of a query's variants."""
+        switch = self._switches.get(number)
+        variants = (number,) if switch is None else switch.variants
+        return [self.running[variant].key for variant in variants if variant in self.running]
 
     # --- variants ----------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ SCOPES = {
     ("POST", "/v1/queries"): TokenScope.SUBMIT,
     ("GET", "/v1/queries"): TokenScope.READ,
     ("GET", "/v1/queries/{query}"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}/account"): TokenScope.READ,
     ("POST", "/v1/queries/{query}/stop"): TokenScope.SUBMIT,
     ("POST", "/v1/queries/{query}/pause"): TokenScope.SUBMIT,
     ("POST", "/v1/queries/{query}/resume"): TokenScope.SUBMIT,

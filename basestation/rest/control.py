@@ -77,6 +77,9 @@ class StationControl(Protocol):
     def query(self, query: str) -> JsonObject:
         """One query."""
 
+    def account(self, query: str) -> JsonObject:
+        """The counts of one query, and its share of time, state, messages and energy."""
+
     def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
         """The numbers of the first and the last query, of an owner or of all, or None."""
 

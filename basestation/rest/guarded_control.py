@@ -74,6 +74,9 @@ class GuardedControl:
     def query(self, query: str) -> JsonObject:
         return self._control.query(self._find(query))
 
+    def account(self, query: str) -> JsonObject:
+        return self._control.account(self._find(query))
+
     def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
         return self._control.query_numbers(self._only or owner)
 

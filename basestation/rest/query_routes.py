@@ -71,6 +71,13 @@ def query_routes(control: StationControl) -> APIRouter:
         except KeyError:
             raise no_such_query(query, control) from None
 
+    @router.get("/v1/queries/{query}/account", summary="The counts of a query, and its share of the cost")
+    def account(query: str) -> Any:
+        try:
+            return control.account(query)
+        except KeyError:
+            raise no_such_query(query, control) from None
+
     def change(query: str, kind: str) -> Any:
         try:
             return control.change(query, kind)

@@ -8,7 +8,7 @@ not acknowledged. A start restores the newest readable snapshot and takes the en
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from basestation.archive.manifest import FileChange
@@ -337,7 +337,9 @@ class DurableStation:
     def _step(self, now_ms: int) -> None:
         self.station.step(now_ms)
         tick_ms = self.station.world.catalog.tick_ms
-        self._pending.queries.extend(row_of(query, tick_ms) for query in self.station.retire())
+        for query in self.station.retire():
+            self._pending.queries.append(row_of(query, tick_ms, asdict(self.station.accounts.of(query.number))))
+            self.station.accounts.close(query.number)
 
     def _has_news(self) -> bool:
         pending = self._pending
@@ -356,7 +358,9 @@ class DurableStation:
             self._queries_seen = queries
         for query, numbered in feed.drain():
             schema = feed.schema(query)
+            account = self.station.accounts.of(query)
             for each in numbered:
+                account.record(each.update)
                 texts = [json.dumps(line) for line in numbered_lines(each, schema, tick_ms)]
                 self._pending.results.append(
                     ResultChunk(query, each.number, each.number + len(texts), "\n".join(texts) + "\n", self.last_ms)

@@ -241,6 +241,13 @@ class Journal:
             first, behind = self._reader.execute(statement, (query,)).fetchone()
         return (1, 1) if first is None else (first, behind)
 
+    def kept_results(self, query: int) -> dict[str, int]:
+        """How many numbers of a query's feed are kept, and the bytes that they take."""
+        statement = "SELECT coalesce(sum(behind - first), 0), coalesce(sum(size), 0) FROM results WHERE query = ?"
+        with self._reading:
+            count, size = self._reader.execute(statement, (query,)).fetchone()
+        return {"results_kept": count, "result_bytes": size}
+
     def trim(self, budget: Budget, now_ms: int) -> dict[str, int]:
         """Drop what is above a budget; how many results (by their numbers), events and commands went."""
         with self._db:

@@ -1,6 +1,7 @@
 """LiveControl: a running station behind the REST interface. Commands go through the runner, reads come from the journal."""
 
 import json
+from copy import copy
 
 from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
@@ -9,6 +10,7 @@ from basestation.planner.completion import complete
 from basestation.rest.control import JsonObject, ResultPage
 from basestation.results.feed import UpdatesExpiredError
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
+from basestation.station.query_accounts import QueryAccount, describe_account, find_share, share_network
 from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
@@ -112,6 +114,19 @@ class LiveControl(UploadControl):
             raise KeyError(query)
         found: JsonObject = json.loads(body) | {"owner": self._journal.owner(number)}
         return found
+
+    def account(self, query: str) -> JsonObject:
+        described = self.query(query)
+        number = int(described["number"])
+        kept = self._journal.kept_results(number)
+        if "account" in described:  # it is over: the station remembers its counts only
+            return {**describe_account(QueryAccount(**described["account"]), None, None), **kept}
+        station = self._station
+        account, share, world = self._runner.call(
+            lambda now_ms: (copy(station.accounts.of(number)), find_share(station.engine, number), station.world)
+        )
+        network = share_network(world, station.engine.clock + 1).get(number)
+        return {**describe_account(account, share, network), **kept}
 
     def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
         return self._journal.query_numbers(owner)

@@ -1,6 +1,7 @@
 """Query rows: each query as clients see it, for the table of queries in the journal."""
 
 import json
+from collections.abc import Mapping
 
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryRecord
@@ -9,8 +10,8 @@ from basestation.results.wire import columns_as_json
 from basestation.station.journal import QueryRow
 
 
-def row_of(record: QueryRecord, tick_ms: int) -> QueryRow:
-    """The row of a query."""
+def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None = None) -> QueryRow:
+    """The row of a query; of one that is over with the counts of its account."""
     body = {
         "number": record.number,
         "name": record.name,
@@ -24,5 +25,5 @@ def row_of(record: QueryRecord, tick_ms: int) -> QueryRow:
         "active": None if record.active is None else str(record.active),
         "awaited": sorted(record.awaited) if record.live else [],
         "lifetime_violation": record.lifetime_violation,
-    }
+    } | ({} if account is None else {"account": dict(account)})
     return QueryRow(record.number, record.name, record.state.value, json.dumps(body))

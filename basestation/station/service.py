@@ -41,6 +41,7 @@ from basestation.station.latest_readings import LatestReadings
 from basestation.station.ledger import Ledger
 from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
+from basestation.station.query_accounts import TIMER, QueryAccounts
 from basestation.station.statistics_collector import StatisticsCollector
 from gateway.codec import FrameDecoder
 from gateway.frame import MAX_FRAME, Frame, HopPath, MoteId
@@ -83,7 +84,8 @@ class Station:
         self.reconcilers = MoteReconcilers(self.links, self._clock, self._route_to, mtu=mtu)
         self.failure_detector = FailureDetector()
         self.clock_skew = ClockSkewDetector(self.reconcilers.policy.clock_tolerance_ms)
-        self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
+        self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True, timer=TIMER)
+        self.accounts = QueryAccounts()
         self.errors: Counter[str] = Counter()
         self.events = OperationalEventLog()
         self.ledger = Ledger(catalog, self.links.by_mote)
@@ -225,6 +227,8 @@ class Station:
         self.ledger.record_all_partials(received.partials, world.folds, self._tick)
         self._statistics.record(received.readings, received.batches)
         self.latest.record(received.readings.batches)
+        arrived_readings = ((extent, len(batch)) for extent, batch in received.readings.batches)
+        self.accounts.record_arrivals(arrived_readings, ((fold, len(each)) for fold, each in received.batches), world)
         of_motes = [frame for frame in frames if frame.mote not in world.tree.roots]
         status_errors = self.reconcilers.receive(of_motes, now_ms)
         merged = uplink.find_merged(received, frames)

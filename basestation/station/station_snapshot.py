@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
+from basestation.station.query_accounts import TIMER
 from basestation.station.service import Station, ignore_migration
 
-_HEAD = b"moteloom station 6 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
+_HEAD = b"moteloom station 7 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
 """The first number is one more wherever a class of the station keeps something else."""
 
 
 LONGEST_SECONDS = 600
 """A copy of the process that needs longer hangs: it was made while another thread held a lock."""
-_ALWAYS = {"no listener": ignore_migration}
+_ALWAYS: dict[str, object] = {"no listener": ignore_migration, "timer": TIMER}
 """Functions that a station refers to wherever it runs."""
 
 

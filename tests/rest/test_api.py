@@ -240,6 +240,15 @@ def test_named_query_is_paused_resumed_replaced_and_drained(station):
     assert station.ask("POST", "/v1/queries/2/stop?drain=true").json()["state"] in ("draining", "finished")
 
 
+def test_query_has_an_account(station):
+    number = station.submit(QUERIES[0]).json()["number"]
+    station.wait_for(number, 3)
+    found = station.get(f"/v1/queries/{number}/account").json()
+    assert found["windows"] >= 3 and found["results_kept"] >= 3 and found["result_bytes"] > 0
+    assert found["engine_seconds"] > 0 and found["state_bytes"] >= 0 and found["joules_per_hour"] is None
+    assert station.get("/v1/queries/9/account").status_code == 404
+
+
 def test_query_has_active_hours(station):
     path, always = "/v1/queries?active=", "00:00-24:00 mon-sun Europe/Berlin"
     made = station.ask("POST", path + always, content=QUERIES[0]).json()
