@@ -52,3 +52,6 @@ class InputError(AcquisitionError):
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
         self.code, self.message, self.file, self.row, self.column, self.help = code, message, file, row, column, help
         self.rows = rows or (() if row is None else (row,))
+
+    def __reduce__(self) -> tuple[type["InputError"], tuple[object, ...]]:
+        return type(self), (self.code, self.message, self.file, self.row, self.column, self.help, self.rows)

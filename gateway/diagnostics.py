@@ -60,6 +60,9 @@ class DiagnosticError(MoteloomError):
         )
         super().__init__("\n\n".join(d.render() for d in self.diagnostics))
 
+    def __reduce__(self) -> tuple[type["DiagnosticError"], tuple[tuple[Diagnostic, ...]]]:
+        return type(self), (self.diagnostics,)
+
 
 def join_alternatives(words: Sequence[str]) -> str:
     """`a`, `b` or `c`: alternatives as part of a sentence, words of the language in backticks."""

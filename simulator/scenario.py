@@ -5,12 +5,12 @@ docs/simulator.md lists the keys. A Scenario is frozen: the same scenario and se
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from acquisition.units import milliseconds_of
-from gateway.source import Source
+from gateway.source import Source, Span
 from gateway.toml import ConfigError, TomlTable, is_number, is_whole, read_toml
 from innet.deployment import Deployment
 from innet.deployment.toml_reader import read_deployment
@@ -69,18 +69,19 @@ class InjectedFault:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioQuery:
-    """A query, and when it is submitted and stopped."""
+    """A query, the file that it was read from if it has one, and when it is submitted and stopped."""
 
     name: str
     text: str
     at_ms: int
     until_ms: int | None
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """`delivery` is a factor on the ratio of every link. `look_ms` is how often the station processes what has arrived; None
-    for a few times in each tick."""
+    for a few times in each tick. `places` has the spans of key and value of each path of the scenario's file."""
 
     name: str
     source: Source
@@ -95,6 +96,7 @@ class Scenario:
     faults: tuple[InjectedFault, ...]
     queries: tuple[ScenarioQuery, ...]
     look_ms: int | None = None
+    places: Mapping[tuple[str | int, ...], tuple[Span, Span]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def links(self) -> dict[tuple[int, int], float]:
@@ -153,7 +155,7 @@ def parse_scenario(text: str, path: Path) -> Scenario:
     if top.faults or deployment is None:
         raise ConfigError(top.faults)
     return Scenario(name or "", top.source, deployment, begin_ms or 0, seed or 0, world, delivery, bursts, wire, ppm,
-                    faults, queries, look_ms)  # fmt: skip
+                    faults, queries, look_ms, top.places)  # fmt: skip
 
 
 # From here on a value with a fault is replaced by some value of its type: `parse_scenario` raises for the fault.
@@ -338,8 +340,9 @@ def _query(name: str, table: TomlTable, path: Path) -> ScenarioQuery:
     if file is not None:
         try:
             text = (path.parent / file).read_text(encoding="utf-8-sig")
-        except OSError as error:
-            table.fault("SN708", f"`{file}` cannot be read: {error.strerror}", "file")
-    query = ScenarioQuery(name, text or "", *_from_to(table, 0))
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            table.fault("SN708", f"`{file}` cannot be read: {why}", "file")
+    query = ScenarioQuery(name, text or "", *_from_to(table, 0), None if file is None else path.parent / file)
     table.close()
     return query

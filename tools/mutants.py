@@ -76,7 +76,7 @@ NEAREST = {
     "basestation/rest": ("tests/rest", "tests/station/test_run_command.py"),
     "gateway/transports": ("tests/gateway/test_mqtt.py",),
     "gateway/daemon.py": ("tests/gateway/test_daemon.py",),
-    "basestation/testbed": ("tests/simulation/test_steady_state.py",),
+    "basestation/testbed": ("tests/simulation/test_steady_state.py", "tests/simulation/test_scenario_checks.py"),
     "basestation/explain": ("tests/planner/test_routing_map.py", "tests/planner/test_marginal_cost.py"),
     "innet/program": (
         "tests/planner/test_marginal_cost.py",

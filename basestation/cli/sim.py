@@ -2,14 +2,13 @@
 
 import argparse
 import csv
-import json
 import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics, print_input_error
 from basestation.cli.simulation import ProgressBar, parse_span
@@ -17,16 +16,20 @@ from basestation.cli.simulation import ProgressBar, parse_span
 if TYPE_CHECKING:
     from basestation.testbed.scenarios import Scenario
     from basestation.testbed.trials import Summary, Trial
+    from gateway.diagnostics import DiagnosticError
 
 HELP = "simulate the motes and the station of a scenario: answers, their cost, and confidence intervals"
-EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --out lab"
+EXAMPLE = """moteloom sim run examples/lab54/calm.scenario.toml --for 1h --out lab
+  moteloom sim run examples/lab54/calm.scenario.toml --for 1h --seeds 1..8 --jobs 2"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = f"""--out writes a folder for each seed: answers.jsonl, motes.csv, ledger.json, trace.txt
+    parser.epilog = f"""--out writes a folder for each seed: answers.jsonl, motes.csv, ledger.json, trace.txt;
+files of a run that did not end have the suffix .part. The scenario is checked before anything runs.
 
 exit codes: 0 done, 2 the deployment's schema or a query was refused, or the
-  scenario cannot be swept, 3 a file cannot be read or written
+  scenario cannot be swept, 3 a file cannot be read or written, or no mote reaches
+  a gateway, 130 interrupted
 
 example:
   {EXAMPLE}"""
@@ -39,6 +42,7 @@ example:
         help="the simulated time, such as 90s, 30min, 24h, 7d",
     )  # fmt: skip
     run_.add_argument("--seeds", type=parse_seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's")
+    run_.add_argument("--jobs", type=parse_jobs, default=1, metavar="N", help="so many seeds at a time; default: 1")
     run_.add_argument("--out", type=Path, metavar="DIR", help="write answers, figures and traces to this folder")
     modes = run_.add_mutually_exclusive_group()
     modes.add_argument(
@@ -63,6 +67,13 @@ def parse_seeds(text: str) -> range:
     return range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
+def parse_jobs(text: str) -> int:
+    """A number of processes. Raises ArgumentTypeError for anything else."""
+    if not (text.isdecimal() and 1 <= int(text[:6]) <= 1_024):
+        raise argparse.ArgumentTypeError(f"expected a number of processes from 1 to 1024, found `{text[:20]}`")
+    return int(text)
+
+
 def run(args: argparse.Namespace) -> int:
     from acquisition.errors import InputError
     from basestation.testbed.scenarios import NotVectorisableError
@@ -72,7 +83,14 @@ def run(args: argparse.Namespace) -> int:
     as_json = args.output == "json"
     try:
         scenario = _read_scenario(args.scenario)
+        if wrong := _check(scenario, args):
+            _print_refused(wrong, as_json)
+            return REFUSED
         trials = _run(scenario, args)
+    except KeyboardInterrupt:
+        if args.out:
+            print(f"moteloom sim: interrupted; unfinished files under {args.out} end in .part", file=sys.stderr)
+        raise
     except ConfigError as error:
         print_diagnostics(error.diagnostics, as_json)
         return BAD_INPUT
@@ -80,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
         print_input_error(InputError("SN515", f"cannot be swept: {error}", args.scenario), as_json)
         return REFUSED
     except OSError as error:  # if a disk is full, the error has no file name
-        file = str(error.filename or args.out)
-        print_input_error(InputError("SN501", f"cannot be written: {error.strerror}", file), as_json)
+        file, help = str(error.filename or args.out), "unfinished files end in .part" if args.out else None
+        print_input_error(InputError("SN501", f"cannot be written: {error.strerror}", file, help=help), as_json)
         return BAD_INPUT
     except InputError as error:
         print_input_error(error, as_json)
@@ -91,10 +109,7 @@ def run(args: argparse.Namespace) -> int:
         return REFUSED
     _print(scenario, trials, args)
     refused = {name: why for trial in trials for name, why in trial.refused.items()}
-    for name, why in refused.items():
-        if not as_json:
-            print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
-        print_diagnostics(why.diagnostics, as_json, query=name)
+    _print_refused(refused, as_json)
     return REFUSED if refused else 0
 
 
@@ -104,70 +119,56 @@ def _read_scenario(path: str) -> "Scenario":
 
     try:
         return read_scenario(path)
-    except OSError as error:
-        raise InputError("SN501", f"cannot be read: {error.strerror}", path) from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError("SN501", f"cannot be read: {why}", path) from error
+
+
+def _check(scenario: "Scenario", args: argparse.Namespace) -> "dict[str, DiagnosticError]":
+    """The errors of queries that cannot run; says on standard error which motes cannot be reached."""
+    from basestation.explain.motes import numbers
+    from basestation.testbed.scenario_checks import check_scenario, unreached_motes
+
+    wrong = check_scenario(scenario, args.always_on)
+    if not wrong and (unreached := unreached_motes(scenario)):
+        print(f"moteloom sim: no route to a gateway from {numbers(unreached)}; their readings cannot arrive",
+              file=sys.stderr)  # fmt: skip
+    return wrong
+
+
+def _print_refused(refused: "Mapping[str, DiagnosticError]", as_json: bool) -> None:
+    for name, why in refused.items():
+        if not as_json:
+            print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
+        print_diagnostics(why.diagnostics, as_json, query=name)
 
 
 def _run(scenario: "Scenario", args: argparse.Namespace) -> "list[Trial]":
-    from basestation.testbed.trials import TrialRun
+    from basestation.testbed.trial_pool import TrialOrder, run_trials
 
     seeds = args.seeds or range(scenario.seed, scenario.seed + 1)
     progress = ProgressBar(args.span * len(seeds))
-    trials: list[Trial] = []
+    order = TrialOrder(scenario, args.span, args.out, args.swept, args.always_on)
+    trials = run_trials(order, seeds, args.jobs, progress.show)
     try:
-        for seed in seeds:
-            folder = args.out / f"seed-{seed}" if args.out else None
-            before = args.span * len(trials)
-
-            def show(ms: int, before: int = before) -> None:
-                progress.show(before + ms)
-
-            trials.append(TrialRun(scenario, seed, folder, args.swept, args.always_on).run(args.span, _as_line, show))
-            if folder:
-                _write_figures(folder, trials[-1])
+        return list(trials)
     finally:
+        trials.close()
         progress.end()
-    return trials
-
-
-def _as_line(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _write_figures(folder: Path, trial: "Trial") -> None:
-    with (folder / "motes.csv").open("w", newline="") as file:
-        rows = [asdict(mote) for mote in trial.motes]
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    figures = {
-        "ledger": trial.ledger,
-        "readings": trial.accounts,
-        "merged, unattributed": trial.unattributed,
-        "errors": trial.errors,
-        "notes": trial.notes(),
-        "figures": _finite(trial.figures()),
-    }
-    (folder / "ledger.json").write_text(json.dumps(figures, indent=2) + "\n")
-
-
-def _finite(figures: Mapping[str, float]) -> dict[str, float | None]:
-    """The figures with null for those that are infinite or undefined: JSON has no word for them."""
-    return {name: value if math.isfinite(value) else None for name, value in figures.items()}
 
 
 def _print(scenario: "Scenario", trials: "Sequence[Trial]", args: argparse.Namespace) -> None:
-    from basestation.testbed.trials import summarise
+    from basestation.testbed.trials import finite, format_line, summarise
 
     summary = summarise(trials)
     if args.output == "json":
         for trial in trials:
-            line = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": _finite(trial.figures()),
+            line = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": finite(trial.figures()),
                     "ledger": trial.ledger, "notes": trial.notes(),
                     "decided": [asdict(each) | {"query": name} for name, each in trial.decided]}  # fmt: skip
-            print(_as_line(line))
-        figures = {name: _finite(asdict(each)) for name, each in summary.items()}
-        print(_as_line({"type": "summary", "scenario": scenario.name, "seeds": len(trials), "figures": figures}))
+            print(format_line(line))
+        figures = {name: finite(asdict(each)) for name, each in summary.items()}
+        print(format_line({"type": "summary", "scenario": scenario.name, "seeds": len(trials), "figures": figures}))
     elif args.output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(["scenario", "seed", *summary])

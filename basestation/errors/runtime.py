@@ -102,6 +102,13 @@ INPUT = {
         "the air and in sensors. Without `--swept` any scenario runs, mote by mote.",
         "calm.scenario.toml: cannot be swept: a query is submitted later, or stopped",
     ),
+    "SN530": ErrorEntry(
+        "input",
+        "no way to a gateway",
+        "Frames go from neighbour to neighbour, and back for the acknowledgements. A simulation needs a chain of links in both "
+        "directions from some mote to a gateway.",
+        "SN530: no mote reaches a gateway: links deliver nothing",
+    ),
     "SN516": ErrorEntry(
         "input",
         "a query that needs more memory than there is",

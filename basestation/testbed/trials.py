@@ -1,12 +1,14 @@
 """Trials: runs of a scenario under several seeds, the figures of each, their means and confidence intervals."""
 
+import csv
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import inf, isnan, nan, sqrt
+from dataclasses import asdict, dataclass
+from math import inf, isfinite, isnan, nan, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, TextIO
+from typing import Any
 
 from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
@@ -16,6 +18,7 @@ from basestation.results.feed import Feed
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.testbed.event_testbed import EventTestbed
 from basestation.testbed.steady_state import DAY_MS, LEAST_ROUNDS, SteadyState, SteadyStateMeter, predict_lifetime
+from basestation.testbed.trial_files import TrialFiles
 from basestation.testbed.vector_testbed import VectorTestbed
 from basestation.updates.update import EpochMarks, Update, WindowUpdates, split_interleaved
 from gateway.diagnostics import DiagnosticError
@@ -168,15 +171,41 @@ def student_t(freedom: int) -> float:
     return T_975[freedom - 1] if freedom <= len(T_975) else 1.960 + 2.37 / freedom
 
 
+def format_line(value: Mapping[str, Any]) -> str:
+    """An object as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def finite(figures: Mapping[str, float]) -> dict[str, float | None]:
+    """The figures with null for those that are infinite or undefined: JSON has no word for them."""
+    return {name: value if isfinite(value) else None for name, value in figures.items()}
+
+
+def _write_figures(files: TrialFiles, trial: Trial) -> None:
+    rows = [asdict(mote) for mote in trial.motes]
+    writer = csv.DictWriter(files.open("motes.csv"), list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    figures = {
+        "ledger": trial.ledger,
+        "readings": trial.accounts,
+        "merged, unattributed": trial.unattributed,
+        "errors": trial.errors,
+        "notes": trial.notes(),
+        "figures": finite(trial.figures()),
+    }
+    files.open("ledger.json").write(json.dumps(figures, indent=2) + "\n")
+
+
 class TrialRun:
-    """One run in progress. With a folder it writes answers and trace there as they come."""
+    """One run in progress. With a folder it writes answers, trace and figures there, into files marked as unfinished."""
 
     def __init__(self, scenario: Scenario, seed: int, folder: Path | None = None, swept: bool = False,
                  always_on: bool = False) -> None:  # fmt: skip
         self.seed, self._scenario = seed, scenario
-        self._files: list[TextIO] = []
-        self._answers = self._open(folder, "answers.jsonl")
-        trace = self._open(folder, "trace.txt")
+        self._files = None if folder is None else TrialFiles(folder)
+        self._answers = self._files.open("answers.jsonl") if self._files else None
+        trace = self._files.open("trace.txt") if self._files else None
         sink, traced, archive = trace.write if trace else None, trace is not None, DiscardingArchive()
         # This run drains the feed after each step. One step may publish more than a feed for clients retains.
         feed = Feed(limit=sys.maxsize)
@@ -189,29 +218,26 @@ class TrialRun:
         self._windows: dict[str, dict[tuple[int, int], list[int]]] = {}
         self._revisions: dict[str, int] = {}
 
-    def _open(self, folder: Path | None, name: str) -> TextIO | None:
-        if folder is None:
-            return None
-        folder.mkdir(parents=True, exist_ok=True)
-        self._files.append((folder / name).open("w", encoding="utf-8"))
-        return self._files[-1]
-
-    def run(self, ms: int, format_line: Callable[[dict[str, Any]], str], on_progress: Callable[[int], None]) -> Trial:
-        """Run for `ms` milliseconds. `format_line` formats an update; `on_progress` is called with the time so far."""
+    def run(self, ms: int, on_progress: Callable[[int], None] = lambda ms: None) -> Trial:
+        """Run for `ms` milliseconds; `on_progress` is called with the time so far. The files are complete at the end."""
 
         def step(done: int) -> None:
-            self._process_updates(format_line)
+            self._process_updates()
             self._steady.read()
             on_progress(done)
 
         try:
             self.bed.run_until(ms, step)
+            trial = self._trial()
+            if self._files:
+                _write_figures(self._files, trial)
+                self._files.publish()
         finally:
-            for file in self._files:
-                file.close()
-        return self._trial()
+            if self._files:
+                self._files.close()
+        return trial
 
-    def _process_updates(self, format_line: Callable[[dict[str, Any]], str]) -> None:
+    def _process_updates(self) -> None:
         """Write and count the updates of all queries since the last step."""
         feed = self.bed.station.feed
         drained = dict(feed.drain())
@@ -219,12 +245,12 @@ class TrialRun:
             schema = feed.schema(number)
             if name not in self._windows:
                 self._windows[name], self._revisions[name] = {}, 0
-                self._write([schema_as_json(schema)], format_line)
+                self._write([schema_as_json(schema)])
             for numbered in drained.get(number, ()):
-                self._write(update_as_json(numbered.update, schema.scales), format_line)
+                self._write(update_as_json(numbered.update, schema.scales))
                 self._count_windows(name, numbered.update)
 
-    def _write(self, lines: Iterable[dict[str, Any]], format_line: Callable[[dict[str, Any]], str]) -> None:
+    def _write(self, lines: Iterable[dict[str, Any]]) -> None:
         if self._answers:
             self._answers.writelines(format_line(line) + "\n" for line in lines)
 

@@ -86,7 +86,7 @@ def test_swept_step_with_more_tuples_than_a_feed_retains(tmp_path):
     motes, rounds = 700, 121
     query = ScenarioQuery("all", "SELECT site, y FROM hall", 0, None)
     scenario = replace(default_scenario(make_hall(tmp_path, motes)), queries=(query,))
-    trial = TrialRun(scenario, 1, tmp_path, swept=True).run(rounds * 30_000, json.dumps, lambda ms: None)
+    trial = TrialRun(scenario, 1, tmp_path, swept=True).run(rounds * 30_000)
     types = Counter(json.loads(line)["type"] for line in (tmp_path / "answers.jsonl").read_text().splitlines())
     assert trial.ledger["hall"]["received"] == types["tuple"] > 0.99 * motes * rounds
     assert trial.answers["all"] == types["epoch"] == rounds
