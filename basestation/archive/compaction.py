@@ -9,7 +9,7 @@ ones off in one transaction, and settles the tree.
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -20,8 +20,10 @@ import pyarrow.compute as pc
 
 from basestation.archive.layout import SYSTEM, ArchiveSchemaError, conform, schema_version
 from basestation.archive.manifest import ArchiveFile
-from basestation.archive.parquet import STAGING, file_name, read_listed, write_file
+from basestation.archive.parquet import STAGING, file_name, read_listed, sort_rows, write_file
 
+AT_ONCE = 500_000
+"""Rows that are sorted together: more are in memory only as they were read."""
 NICE = 10
 """Added to the niceness of a merge: frames and answers come first."""
 
@@ -50,20 +52,31 @@ def days_of_files(files: Iterable[ArchiveFile]) -> Iterator[ArchiveDay]:
         yield ArchiveDay(extent, day, tuple(of_day))
 
 
-def merge_day(root: Path, day: ArchiveDay) -> ArchiveFile:
-    """Stage one file with the rows of a day's files. ArchiveSchemaError, OSError where they cannot be merged.
+def merge_day(root: Path, day: ArchiveDay, name: str | None = None) -> ArchiveFile:
+    """Stage one file, under a new name or the given one, with the rows of a day's files. ArchiveSchemaError, OSError where they cannot be merged.
 
     A reading that stands there twice, as after a restore, is kept once.
     """
     tables = [read_listed(root, file) for file in day.files]
     schema = unify_schemas([table.schema for table in tables], [file.name for file in day.files])
-    whole = pa.concat_tables(
-        [conform(table, schema, file.name) for table, file in zip(tables, day.files, strict=True)]
-    ).combine_chunks()
-    if (schema.metadata or {}).get(b"moteloom.kind") == b"sensed":
-        whole = drop_repeated(whole)
+    is_sensed = (schema.metadata or {}).get(b"moteloom.kind") == b"sensed"
+    tables = [sort_rows(conform(table, schema, file.name)) for table, file in zip(tables, day.files, strict=True)]
     entry = max(int(file.name.split("-")[1]) for file in day.files)
-    return write_file(root / STAGING / file_name(entry), day.extent, day.day, whole)
+    path = root / STAGING / (name or file_name(entry))
+    parts = (drop_repeated(part) if is_sensed else part for part in merge_sorted(tables))
+    return write_file(path, day.extent, day.day, schema, parts)
+
+
+def merge_sorted(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    """The rows of tables that are sorted by site, in sorted parts of some AT_ONCE rows, each with all rows of its sites."""
+    sites = [table["_site"].to_numpy() for table in tables]
+    each, counts = np.unique(np.concatenate(sites), return_counts=True)
+    part_of = (np.cumsum(counts) - counts) // AT_ONCE
+    for number in np.unique(part_of):
+        least, most = each[part_of == number][[0, -1]]
+        bounds = [(np.searchsorted(site, least), np.searchsorted(site, most, "right")) for site in sites]
+        slices = [table.slice(first, behind - first) for table, (first, behind) in zip(tables, bounds, strict=True)]
+        yield sort_rows(pa.concat_tables(slices).combine_chunks())
 
 
 def unify_schemas(schemas: list[pa.Schema], names: list[str]) -> pa.Schema:
@@ -86,9 +99,7 @@ def unify_schemas(schemas: list[pa.Schema], names: list[str]) -> pa.Schema:
 
 
 def drop_repeated(table: pa.Table) -> pa.Table:
-    """The rows without those that repeat a reading of the same site and tick in every attribute."""
-    names = ("_index", "_arrival", "_tick", "_site")
-    table = table.take(pa.array(np.lexsort([table[name].to_numpy() for name in names])))
+    """Sorted rows without those that repeat a reading of the same site and tick in every attribute."""
     count = len(table)
     repeats = np.ones(max(0, count - 1), bool)
     for name in table.column_names:
@@ -107,7 +118,7 @@ def main() -> int:
     job = json.load(sys.stdin)
     day = ArchiveDay(job["extent"], job["day"], tuple(ArchiveFile(**file) for file in job["files"]))
     try:
-        print(json.dumps(asdict(merge_day(Path(sys.argv[1]), day))))
+        print(json.dumps(asdict(merge_day(Path(sys.argv[1]), day, job["name"]))))
     except (ArchiveSchemaError, OSError) as why:
         print(json.dumps({"failure": str(why)}))
         return 1

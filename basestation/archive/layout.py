@@ -39,6 +39,8 @@ SYSTEM = (
 )
 LAYOUT = "2"
 """In the metadata of each file; files of layout 1 have no `_index` and no `_revision`."""
+ASCENDING = ("_tick", "_time", "_site", "_index", "_arrival")
+"""Columns whose differences are written, since each is almost the one before it."""
 ROW_GROUP = 131_072
 """Rows of a group: a reader skips groups by the least and greatest site and tick in them."""
 

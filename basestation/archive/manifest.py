@@ -33,10 +33,11 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Files that enter an archive and names of files that leave it, at once."""
+    """Files that enter an archive and names of files that leave it, at once. `dropped` counts readings that leave for good."""
 
     added: tuple[ArchiveFile, ...] = ()
     removed: tuple[str, ...] = ()
+    dropped: int = 0
 
 
 NO_CHANGE = FileChange()

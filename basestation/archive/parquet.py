@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.extent import Extent
 from basestation.archive.layout import (
+    ASCENDING,
     ROW_GROUP,
     SUFFIX,
     arrow_schema,
@@ -48,6 +49,8 @@ class ParquetArchive:
         self.root, self._tick_ms = root, tick_ms
         self.staging, self._appended = root / STAGING, 0
         self._numbers = TupleNumbers()
+        self.reserved: set[str] = set()
+        """Names of staged files that another process writes now; `settle` leaves them alone."""
         make_folder(self.staging)
 
     def append(self, extent: Extent, batch: Batch) -> None:
@@ -71,7 +74,7 @@ class ParquetArchive:
         """Write the rows of an extent's day durably, invisible to readers."""
         path = self.staging / file_name(entry)
         try:
-            return write_file(path, extent, day, table)
+            return write_file(path, extent, day, table.schema, [sort_rows(table)])
         except OSError:
             with suppress(OSError):  # a staged file that no manifest lists never appears, so the first error counts
                 path.unlink(missing_ok=True)
@@ -90,7 +93,7 @@ class ParquetArchive:
         """
         by_name = {file.name: file for file in listed}
         changed = {(file.extent, file.day) for file in listed if file.is_removed}
-        for path in list(self.staging.iterdir()):
+        for path in [path for path in self.staging.iterdir() if path.name not in self.reserved]:
             if path.name.startswith(_DAY):
                 shutil.rmtree(path)
             elif (file := by_name.get(path.name)) is None or file.is_removed:
@@ -172,26 +175,31 @@ def file_name(entry: int) -> str:
     return f"part-{entry:012}-{os.urandom(4).hex()}{SUFFIX}"
 
 
-def write_file(path: Path, extent: str, day: str, table: pa.Table) -> ArchiveFile:
-    """Write rows, sorted by site and tick, and sync them; the file as a manifest lists it."""
-    keys = [table[name].to_numpy() for name in ("_index", "_arrival", "_tick", "_site")]
-    table = table.take(pa.array(np.lexsort(keys)))
+def write_file(path: Path, extent: str, day: str, schema: pa.Schema, parts: Iterable[pa.Table]) -> ArchiveFile:
+    """Write rows that are sorted by site and tick, part by part, and sync them; the file as a manifest lists it."""
+    ascending = {name: "DELTA_BINARY_PACKED" for name in ASCENDING}
+    repeating = [name for name in schema.names if name not in ascending]
+    rows, first, last = 0, 2**63 - 1, -(2**63)
     with path.open("wb") as file:
-        pq.write_table(table, file, compression="zstd", row_group_size=ROW_GROUP, write_page_index=True)
+        with pq.ParquetWriter(
+            file, schema, compression="zstd", use_dictionary=repeating, column_encoding=ascending,
+            write_page_index=True, store_decimal_as_integer=True,
+        ) as writer:  # fmt: skip
+            for part in parts:
+                tick = part["_tick"].to_numpy()
+                rows, first, last = rows + len(tick), min(first, int(tick.min())), max(last, int(tick.max()))
+                writer.write_table(part, row_group_size=ROW_GROUP)
         file.flush()
         os.fsync(file.fileno())
     sync_path(path.parent)
-    ticks = pc.min_max(table["_tick"])
-    return ArchiveFile(
-        path.name,
-        extent,
-        day,
-        table.num_rows,
-        path.stat().st_size,
-        ticks["min"].as_py(),
-        ticks["max"].as_py(),
-        digest_of(path),
-    )
+    return ArchiveFile(path.name, extent, day, rows, path.stat().st_size, first, last, digest_of(path))
+
+
+def sort_rows(table: pa.Table) -> pa.Table:
+    """The rows by site, tick, delivery and index; the same table where they stand so."""
+    keys = [table[name].to_numpy() for name in ("_index", "_arrival", "_tick", "_site")]
+    order = np.lexsort(keys)
+    return table if (order[1:] > order[:-1]).all() else table.take(pa.array(order))
 
 
 def digest_of(path: Path) -> str:

@@ -50,13 +50,16 @@ def run(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from acquisition.errors import InputError
     from basestation.planner.deployed_catalog import read_deployed_catalog
+    from basestation.station.assembly import read_archive_limits
     from innet.deployment.toml_reader import read_deployment
 
     try:
         deployment = read_deployment(options.file)
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", options.file) from why
-    extents = [extent.name for extent in read_deployed_catalog(deployment)]
+    catalog = read_deployed_catalog(deployment)
+    read_archive_limits(options.file, catalog)
+    extents = [extent.name for extent in catalog]
     counts = {"motes": len(deployment.motes), "gateways": len(deployment.gateways)}
     if options.output == "json":
         print(json.dumps({"file": options.file, "name": deployment.name, **counts, "extents": extents}))

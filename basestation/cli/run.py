@@ -136,8 +136,9 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from basestation.cli.station_link import make_publisher
     from basestation.station.access_file import open_station_access
+    from basestation.station.archive_maintenance import ArchiveMaintenance
     from basestation.station.archive_recovery import open_archive
-    from basestation.station.assembly import check_loopback, make_factory
+    from basestation.station.assembly import check_loopback, make_factory, read_archive_limits
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
     from basestation.station.live_control import LiveControl
@@ -153,6 +154,7 @@ def _run(options: argparse.Namespace) -> int:
         deployment, scenario = _deployment(options)
         make = make_factory(deployment, options.agenda)
         wall_ms = time.time_ns() // 1_000_000
+        settings = read_archive_limits(options.config, make.catalog)
         archive = open_archive(options.data, make.catalog.tick_ms, journal)
         durable = DurableStation(journal, make, wall_ms)
         make.check(durable.station)
@@ -166,7 +168,12 @@ def _run(options: argparse.Namespace) -> int:
         age_ms = None if options.keep_days is None else options.keep_days * DAY_MS
         budget = Budget(options.keep_results, options.keep_mb * 1_000_000, age_ms)
         runner = Runner(
-            durable, clock, motes, on_progress=manager.progress, budget=budget, archive=archive, roll_ms=options.archive
+            durable,
+            clock,
+            motes,
+            on_progress=manager.progress,
+            budget=budget,
+            archive=ArchiveMaintenance(durable, archive, settings, options.archive),
         )
         access, first_token = (None, None) if options.no_token else open_station_access(options.data)
         publisher = make_publisher(options, journal)

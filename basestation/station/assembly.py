@@ -4,6 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
+from acquisition.errors import InputError
 from acquisition.extent import Catalog
 from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.python_values import read_file
@@ -13,8 +14,11 @@ from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.station.journal_file import JournalError
 from basestation.station.service import Station
 from gateway.errors import TransportError
+from gateway.source import did_you_mean
 from gateway.transports import Transport
 from innet.deployment import Deployment
+from innet.deployment.archive_table import ArchiveSettings
+from innet.deployment.toml_reader import read_archive_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,19 @@ class StationFactory:
 def make_factory(deployment: Deployment, is_duty_cycled: bool) -> StationFactory:
     """The factory for a deployment; DiagnosticError where its schema does not fit."""
     return StationFactory(deployment, read_deployed_catalog(deployment), is_duty_cycled)
+
+
+def read_archive_limits(config: str | None, catalog: Catalog) -> ArchiveSettings:
+    """The limits of the archive in a deployment's file; none without a file. InputError where it names an unknown extent."""
+    if config is None:
+        return ArchiveSettings()
+    settings = read_archive_settings(config)
+    for name in settings.by_extent:
+        if catalog.find(name) is None:
+            names = [extent.name for extent in catalog]
+            help = did_you_mean(name, names) or f"extents are {', '.join(f'`{each}`' for each in names)}"
+            raise InputError("SN510", f"`[archive.{name}]`: there is no extent `{name}`", config, help=help)
+    return settings
 
 
 def check_loopback(host: str) -> None:

@@ -234,6 +234,16 @@ class DurableStation:
         self.settle(now_ms, archive)
         return count
 
+    def change_archive(self, now_ms: int, archive: "ParquetArchive", change: FileChange) -> bool:
+        """Let staged files enter an archive and others leave it, in one step; whether that was kept."""
+        try:
+            self.journal.commit([], files=change)
+        except sqlite3.Error as why:
+            archive.discard(change.added)
+            self.note(now_ms, "changing the archive fails", why=str(why))
+            return False
+        return self.settle(now_ms, archive)
+
     def settle(self, now_ms: int, archive: "ParquetArchive") -> bool:
         """Bring the tree of the archive to what the journal lists; whether that succeeded. Later calls try again."""
         try:

@@ -23,7 +23,7 @@ from basestation.archive.manifest import (
     read_files,
 )
 from basestation.station.journal_file import NAME, JournalError, lock, new_epoch, open_database, unlock
-from basestation.station.retention import Budget, measure, trim
+from basestation.station.retention import Budget, count_dropped, measure, trim
 
 NO_FACTS: Mapping[str, str] = {}
 _STEP = struct.Struct(">qI")
@@ -181,6 +181,7 @@ class Journal:
                 ((query.number, query.name, query.state, query.body) for query in queries),
             )
             apply_change(self._db, files)
+            count_dropped(self._db, {"archived readings": files.dropped})
             self._db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         self.last = number
 

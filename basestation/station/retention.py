@@ -4,6 +4,7 @@ The oldest results go first, by their time over all queries. The newest results 
 """
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 DAY_MS = 86_400_000
@@ -42,11 +43,16 @@ def trim(database: sqlite3.Connection, budget: Budget, now_ms: int) -> dict[str,
         "events": drop_oldest(database, "events", budget.events),
         "commands": drop_oldest(database, "commands", budget.commands),
     }
+    count_dropped(database, dropped)
+    return dropped
+
+
+def count_dropped(database: sqlite3.Connection, dropped: Mapping[str, int]) -> None:
+    """Add to what has ever been dropped."""
     database.executemany(
         "INSERT INTO dropped VALUES (?, ?) ON CONFLICT (what) DO UPDATE SET count = count + excluded.count",
         [(what, count) for what, count in dropped.items() if count],
     )
-    return dropped
 
 
 def measure(database: sqlite3.Connection) -> Storage:

@@ -8,14 +8,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from basestation.archive.memory import MemoryArchive
 from basestation.station.durable import DurableStation
 from basestation.station.retention import Budget
 from gateway.errors import MoteloomError
 from gateway.log import get_log
 
 if TYPE_CHECKING:
-    from basestation.archive.parquet import ParquetArchive
+    from basestation.station.archive_maintenance import ArchiveMaintenance
 
 Found = TypeVar("Found")
 
@@ -31,10 +30,6 @@ LONGEST_WAIT_SECONDS = 0.5
 """A signal is noticed after so long at the latest."""
 LONGEST_LEAP_MS = 10_000
 """Simulated motes live no longer than this between two looks; where they cannot keep up, the clock goes slower."""
-ROLL_MS, ROLL_PAUSE_MS = 3_600_000, 10_000
-"""Between two rolls of readings into the archive, usually and at least."""
-MOST_UNARCHIVED = 100_000
-"""Readings that may wait for the next roll: a few megabytes of the state and of each snapshot."""
 
 
 class StationBusyError(MoteloomError):
@@ -101,11 +96,10 @@ class Runner:
 
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
                  snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress,
-                 budget: Budget | None = None, archive: "ParquetArchive | None" = None, roll_ms: int = ROLL_MS) -> None:  # fmt: skip
-        """After each snapshot it drops the results, events and commands above the `budget`. Readings move to the
-        `archive` each `roll_ms`."""
+                 budget: Budget | None = None, archive: "ArchiveMaintenance | None" = None) -> None:  # fmt: skip
+        """After each snapshot it drops the results, events and commands above the `budget`."""
         self._budget = budget or Budget()
-        self._archive, self._roll_ms, self._rolled_ms = archive, roll_ms, durable.last_ms
+        self._archive = archive
         self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms
         self._commands: queue.SimpleQueue[tuple[Callable[[int], Any], Future[Any]]] = queue.SimpleQueue()
@@ -148,6 +142,8 @@ class Runner:
         try:
             self._run()
         finally:  # commands are carried out no more, so their callers must not wait
+            if self._archive is not None:
+                self._archive.close()
             self._has_ended = True
             self._refuse_commands()
 
@@ -183,23 +179,14 @@ class Runner:
         self._note_change(now_ms, "link", self.is_linked, self.durable.link_failure is None, self.durable.link_failure)
         self.is_committing, self.is_linked = is_committing, self.durable.link_failure is None
         self.looked_ms = now_ms
-        self._roll(now_ms)
+        if self._archive is not None:
+            self._archive.tend(now_ms)
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:
             self.durable.begin_snapshot(now_ms)
             if (
                 self.durable.snapshot_ms == now_ms
             ):  # it was tried; where it fails, results and the log still have their limits
                 self.durable.trim(now_ms, self._budget)
-
-    def _roll(self, now_ms: int) -> None:
-        """Move readings into the archive, regularly and where there are many."""
-        if self._archive is None or now_ms < self._rolled_ms + ROLL_PAUSE_MS:
-            return
-        held = self.durable.station.archive
-        has_many = isinstance(held, MemoryArchive) and held.rows >= MOST_UNARCHIVED
-        if has_many or now_ms >= self._rolled_ms + self._roll_ms:
-            self.durable.roll(now_ms, self._archive)
-            self._rolled_ms = now_ms
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
         if was != now:

@@ -17,6 +17,7 @@ from gateway.source import Source, Span, did_you_mean
 from gateway.toml import ConfigError, Setting, TomlTable, is_number, is_whole, read_toml
 from innet.costs.hardware import list_hardware, load_hardware
 from innet.deployment import Deployment, Position, SensorSpec, Site
+from innet.deployment.archive_table import ArchiveSettings, read_archive_table
 from innet.deployment.propagation import PropagationModel, predict_link_ratios
 
 _LARGEST = BROADCAST - 1
@@ -66,6 +67,7 @@ def parse_deployment(
         links=_links(top, positions, beside),
         extents=_extents(top, beside) or Source(""),
     )
+    read_archive_table(top)  # for its errors, as the next
     read_link_table(top, Path())  # for its errors: the link is how a station reaches the network, and no part of it
     top.close()
     if top.faults:
@@ -77,6 +79,11 @@ def read_link(path: str | Path) -> BrokerSettings | None:
     """Read the broker of a deployment that `read_deployment` accepts; None where it names none."""
     path = Path(path)
     return read_link_table(read_toml(Source(_read(path), str(path))), path.parent)
+
+
+def read_archive_settings(path: str | Path) -> ArchiveSettings:
+    """Read how long archived readings are kept, of a deployment that `read_deployment` accepts."""
+    return read_archive_table(read_toml(Source(_read(Path(path)), str(path))))
 
 
 def _numbered(top: TomlTable, key: str) -> list[tuple[int, TomlTable]]:

@@ -62,6 +62,10 @@ def test_reader_knows_every_key_of_the_page():
         [extents]
         file = "x"
         text = "x"
+        [archive]
+        keep_days = 1
+        keep_mb = 1
+        free_mb = 1
         [link]
         url = "mqtt://broker.example"
         user = "x"

@@ -5,6 +5,7 @@ import sqlite3
 import pyarrow.parquet as pq
 import pytest
 
+from basestation.station.archive_maintenance import ArchiveMaintenance
 from basestation.station.archive_recovery import open_archive
 from basestation.station.runner import Runner, ScaledClock
 from tests.station.small_network import CATALOG, QUERIES, Crash, SmallNetwork
@@ -112,7 +113,7 @@ def test_roll_that_fails_gives_its_readings_back(point, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         network.durable._commit(closing=True)
         if point == "staging":
-            patch.setattr("basestation.archive.parquet.pq.write_table", full)
+            patch.setattr("basestation.archive.parquet.pq.ParquetWriter", full)
         else:
             patch.setattr(network.journal, "commit", full)
         assert network.roll() == 0 and network.readings() == before
@@ -127,7 +128,8 @@ def test_runner_rolls_regularly_and_where_there_is_much(tmp_path, monkeypatch):
     network = ArchivedNetwork(tmp_path)
     network.submit(QUERIES[2])
     clock = ScaledClock(lambda: 0.0, network.now_ms)
-    runner = Runner(network.durable, clock, beside=network, archive=network.archive, roll_ms=30_000)
+    maintenance = ArchiveMaintenance(network.durable, network.archive, roll_ms=30_000)
+    runner = Runner(network.durable, clock, beside=network, archive=maintenance)
     rolled = []
 
     def look(seconds):
@@ -144,7 +146,7 @@ def test_runner_rolls_regularly_and_where_there_is_much(tmp_path, monkeypatch):
     assert rolled[-1] == 1
     look(2)
     assert rolled[-1] == 2
-    monkeypatch.setattr("basestation.station.runner.MOST_UNARCHIVED", 2)
+    monkeypatch.setattr("basestation.station.archive_maintenance.MOST_UNARCHIVED", 2)
     look(15)
     assert rolled[-1] == 3
     network.end()

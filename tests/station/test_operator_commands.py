@@ -154,3 +154,13 @@ def test_commands_are_named_by_the_page():
     page = (ROOT / "docs/operating.md").read_text()
     for verb in ("init", "config check", "config show --origin", "doctor", "events --follow"):
         assert f"moteloom {verb}" in page
+
+
+def test_archive_limits_of_an_unknown_extent_are_named(moteloom, tmp_path):
+    moteloom("init", "net")
+    path = tmp_path / "net/deployment.toml"
+    path.write_text(path.read_text() + "\n[archive.reading]\nkeep_days = 30\n")
+    found = moteloom("config", "check", path, code=3)
+    assert "`[archive.reading]`: there is no extent `reading`" in found.err and "did you mean `readings`?" in found.err
+    path.write_text(path.read_text().replace("[archive.reading]", "[archive.readings]"))
+    moteloom("config", "check", path)
