@@ -19,6 +19,16 @@ class ResultPage:
     """Of the numbers: another one after the station was restored from a backup."""
 
 
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure with a value for each combination of its labels. The name of a counter ends in `_total`."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    values: Mapping[tuple[str, ...], float]
+
+
 class StationControl(Protocol):
     """Every method may be called from any thread. A `query` is a number or a name. KeyError: there is no such query."""
 
@@ -86,6 +96,9 @@ class StationControl(Protocol):
     def results(self, query: str, after: int, limit: int) -> ResultPage:
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
 
+    def number_before(self, query: str, at_ms: int | None) -> int:
+        """The number of the last update that the station gave before a time in ms, or of the newest one."""
+
     def motes(self) -> list[JsonObject]:
         """Each mote as its data shows it: health, times, links, versions, reading counts."""
 
@@ -105,6 +118,9 @@ class StationControl(Protocol):
 
         With `owner`, none about the queries of others.
         """
+
+    def metrics(self) -> list[Metric]:
+        """Figures of the station, of its data and of its file."""
 
     def health(self) -> JsonObject:
         """Whether data makes progress; `ok` is false where it does not."""

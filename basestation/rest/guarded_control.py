@@ -5,7 +5,7 @@ does not exist. A name is resolved to a number first: a number never changes its
 """
 
 from basestation.rest.access import current
-from basestation.rest.control import JsonObject, ResultPage, StationControl
+from basestation.rest.control import JsonObject, Metric, ResultPage, StationControl
 from basestation.rest.wire import HttpProblemError
 
 
@@ -83,6 +83,9 @@ class GuardedControl:
     def results(self, query: str, after: int, limit: int) -> ResultPage:
         return self._control.results(self._find(query), after, limit)
 
+    def number_before(self, query: str, at_ms: int | None) -> int:
+        return self._control.number_before(self._find(query), at_ms)
+
     def motes(self) -> list[JsonObject]:
         return self._control.motes()
 
@@ -99,6 +102,9 @@ class GuardedControl:
         self, after: int, limit: int, query: int | None, owner: str | None = None
     ) -> tuple[list[JsonObject], int]:
         return self._control.events(after, limit, query, self._only or owner)
+
+    def metrics(self) -> list[Metric]:
+        return self._control.metrics()
 
     def health(self) -> JsonObject:
         return self._control.health()

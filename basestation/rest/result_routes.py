@@ -1,17 +1,19 @@
-"""The routes of results: pages, JSON lines, and server-sent events that resume."""
+"""The routes of results: pages in several formats, the current answer, and server-sent events that resume."""
 
 import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from acquisition.ticks import tick_of_rfc3339
 from basestation.rest.control import ResultPage, StationControl
 from basestation.rest.query_routes import no_such_query
+from basestation.rest.result_formats import sum_updates, to_arrow, to_csv
 from basestation.rest.wire import LARGEST, LOOK_SECONDS, HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 
@@ -22,6 +24,14 @@ Epoch = Annotated[
     str | None,
     Query(max_length=8, description="`epoch` of the page before; 410 where the numbers have begun anew since"),
 ]
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=40, description="RFC 3339: begin with what the station has answered from then on, if that is later"
+    ),
+]
+NEWEST = 10_000
+"""Updates that the current answer looks back on."""
 HEARTBEAT_SECONDS = 15.0
 """How often a silent event stream sends a comment, so that proxies keep it open."""
 
@@ -57,13 +67,29 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
             page = await read(query, after, limit, epoch)
         return page
 
+    async def begin(query: str, after: int, since: str | None) -> int:
+        """The number to read behind."""
+        if since is None:
+            return after
+        try:
+            at_ms = tick_of_rfc3339(since, 1)
+        except (ValueError, OverflowError):
+            raise HttpProblemError(
+                422, "bad-request", f"`since` is no time: {since}", "send RFC 3339 such as 2026-11-19T08:00:00Z"
+            ) from None
+        try:
+            return max(after, await run_in_threadpool(control.number_before, query, at_ms))
+        except KeyError:
+            raise no_such_query(query, control) from None
+
     @router.get(
         "/v1/queries/{query}/results", summary="A page of updates; with Accept: text/event-stream, all that come"
     )
     async def results(
         request: Request, query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None,
-        last_event_id: Annotated[str | None, Header(pattern=r"^([0-9a-f]{8}-)?[0-9]{1,15}$")] = None,
+        since: Since = None, last_event_id: Annotated[str | None, Header(pattern=r"^([0-9a-f]{8}-)?[0-9]{1,15}$")] = None,
     ) -> Response:  # fmt: skip
+        after = await begin(query, after, since)
         if "text/event-stream" in request.headers.get("accept", ""):
             if last_event_id is not None:
                 given, _, number = last_event_id.rpartition("-")
@@ -76,18 +102,36 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
             f'{head}, "updates": [{", ".join(page.lines)}], "next": {page.next}}}', media_type="application/json"
         )
 
-    @router.get("/v1/queries/{query}/results.jsonl", summary="A page of updates, one JSON object a line")
-    async def lines(
-        query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None
-    ) -> Response:
-        page = await wait_for(query, after, limit, wait, epoch)
-        return Response("".join(f"{line}\n" for line in page.lines), media_type="application/x-ndjson")
+    def add_format(suffix: str, media: str, summary: str, encode: Callable[[ResultPage], str | bytes]) -> None:
+        @router.get(f"/v1/queries/{{query}}/results.{suffix}", summary=summary, name=f"results_{suffix}")
+        async def formatted(
+            query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None, since: Since = None
+        ) -> Response:
+            page = await wait_for(query, await begin(query, after, since), limit, wait, epoch)
+            body = await run_in_threadpool(encode, page)
+            resume = {"moteloom-next": str(page.next), "moteloom-epoch": page.epoch}
+            return Response(body, media_type=media, headers=resume)
+
+    add_format("jsonl", "application/x-ndjson", "A page of updates, one JSON object a line",
+               lambda page: "".join(f"{line}\n" for line in page.lines))  # fmt: skip
+    add_format("csv", "text/csv", "A page of updates as rows with a header", to_csv)
+    add_format("arrow", "application/vnd.apache.arrow.stream", "A page of updates as rows of an Arrow stream", to_arrow)
+
+    @router.get("/v1/queries/{query}/current", summary="The newest windows or tuples after all revisions")
+    async def current(query: str, last: Annotated[int, Query(ge=1, le=NEWEST)] = 1) -> dict[str, Any]:
+        try:
+            newest = await run_in_threadpool(control.number_before, query, None)
+        except KeyError:
+            raise no_such_query(query, control) from None
+        page = await read(query, max(0, newest - NEWEST), NEWEST)
+        head = {"query": page.query, "epoch": page.epoch, **page.schema, "next": page.next}
+        return head | await run_in_threadpool(sum_updates, page.lines, last)
 
     async def follow(request: Request, query: str, page: ResultPage) -> AsyncIterator[str]:
         silent_since = time.monotonic()
         while not is_ending() and not await request.is_disconnected():
-            for line in page.lines:
-                yield f"id: {page.epoch}-{json.loads(line)['number']}\ndata: {line}\n\n"
+            for number, line in enumerate(page.lines, page.next - len(page.lines) + 1):
+                yield f"id: {page.epoch}-{number}\ndata: {line}\n\n"
             if page.lines:
                 silent_since = time.monotonic()
             elif time.monotonic() - silent_since > HEARTBEAT_SECONDS:

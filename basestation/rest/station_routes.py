@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
+from basestation.rest.exposition import MEDIA_TYPE, to_text
 from basestation.rest.upload_routes import no_such_extent
 from basestation.rest.wire import LARGEST, LOOK_SECONDS
 
@@ -50,6 +51,15 @@ def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> AP
             if found or time.monotonic() >= end or is_ending():
                 return {"events": found, "next": behind}
             await asyncio.sleep(LOOK_SECONDS)
+
+    @router.get("/v1/ready", summary="Whether the station takes queries and data now; 503 where it does not")
+    def ready() -> JSONResponse:
+        found = control.health()
+        return JSONResponse({"ready": found["takes_commands"]}, 200 if found["takes_commands"] else 503)
+
+    @router.get("/v1/metrics", summary="Figures for Prometheus", response_class=Response)
+    def metrics() -> Response:
+        return Response(to_text(control.metrics()), media_type=MEDIA_TYPE)
 
     @router.get("/v1/health", summary="Whether data makes progress; 503 where it does not")
     def health() -> JSONResponse:

@@ -249,6 +249,22 @@ class Journal:
             count, size = self._reader.execute(statement, (query,)).fetchone()
         return {"results_kept": count, "result_bytes": size}
 
+    def number_before(self, query: int, at_ms: int) -> int:
+        """The number of the last result that a query gave before a time; 0 where there is none."""
+        low, high = self.bounds(query)  # the sought number is below one of these; times grow with numbers
+        statement = (
+            "SELECT first, behind, at_ms FROM results WHERE query = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+        )
+        while low < high:
+            middle = (low + high) // 2
+            with self._reading:
+                row = self._reader.execute(statement, (query, middle)).fetchone()
+            if row is None or row[2] < at_ms:
+                low = middle + 1 if row is None else row[1]
+            else:
+                high = row[0]
+        return low - 1
+
     def trim(self, budget: Budget, now_ms: int) -> dict[str, int]:
         """Drop what is above a budget; how many results (by their numbers), events and commands went."""
         with self._db:

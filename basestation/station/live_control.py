@@ -7,8 +7,9 @@ from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.planner.completion import complete
-from basestation.rest.control import JsonObject, ResultPage
+from basestation.rest.control import JsonObject, Metric, ResultPage
 from basestation.results.feed import UpdatesExpiredError
+from basestation.station.metrics import measure_station
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.query_accounts import QueryAccount, describe_account, find_share, share_network
 from basestation.station.retention import LARGEST_LOG
@@ -144,8 +145,12 @@ class LiveControl(UploadControl):
         for chunk in chunks:
             lines += chunk.lines.splitlines()[max(0, after + 1 - chunk.first) :]
         lines = lines[:limit]
-        schema = {"kind": described["kind"], "columns": described["columns"]}
+        schema = {key: described[key] for key in ("kind", "columns", "loops") if key in described}
         return ResultPage(number, schema, tuple(lines), after + len(lines), self._journal.epoch)
+
+    def number_before(self, query: str, at_ms: int | None) -> int:
+        number = int(self.query(query)["number"])
+        return self._journal.bounds(number)[1] - 1 if at_ms is None else self._journal.number_before(number, at_ms)
 
     def motes(self) -> list[JsonObject]:
         return self._runner.call(lambda now_ms: describe_motes(self._station, now_ms))
@@ -173,6 +178,9 @@ class LiveControl(UploadControl):
         read = int(found[-1]["number"]) if found else after
         return found, read if len(found) == limit else max(read, last)
 
+    def metrics(self) -> list[Metric]:
+        return self._runner.call(lambda now_ms: measure_station(self._runner, now_ms))
+
     def health(self) -> JsonObject:
         behind = self._runner.clock.seconds_since(self._runner.looked_ms)
         problems = []
@@ -190,6 +198,7 @@ class LiveControl(UploadControl):
         return {
             "ok": not problems,
             "problems": problems,
+            "takes_commands": self._runner.is_committing and behind <= STALLED_SECONDS,
             "time": rfc3339_of(self._runner.looked_ms, 1),
             "queries": len(station.world.live),
             "motes": len(station.reconcilers.by_mote),

@@ -12,6 +12,7 @@ from basestation.station.journal import QueryRow
 
 def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None = None) -> QueryRow:
     """The row of a query; of one that is over with the counts of its account."""
+    schema = schema_of(record.number, record.plan)
     body = {
         "number": record.number,
         "name": record.name,
@@ -19,11 +20,13 @@ def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None 
         "state": record.state.value,
         "reason": record.reason,
         "kind": record.plan.kind,
-        "columns": columns_as_json(schema_of(record.number, record.plan).columns),
+        "columns": columns_as_json(schema.columns),
         "submitted": rfc3339_of(record.submitted_at, tick_ms),
         "ends": None if record.last_tick is None else rfc3339_of(record.last_tick, tick_ms),
         "active": None if record.active is None else str(record.active),
         "awaited": sorted(record.awaited) if record.live else [],
         "lifetime_violation": record.lifetime_violation,
     } | ({} if account is None else {"account": dict(account)})
+    if schema.has_loops:
+        body["loops"] = True
     return QueryRow(record.number, record.name, record.state.value, json.dumps(body))

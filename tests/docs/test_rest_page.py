@@ -66,6 +66,12 @@ def test_commands_of_the_rest_page_work_in_their_order(tmp_path, need):
     assert json.loads(answers["/v1/tables"])["tables"][0]["versions"][-1]["rows"] == 2
     assert json.loads(answers["/v1/statements"])["statements"] == [{"how": "delete", "extent": "traffic"}]
     page = json.loads(answers["/v1/queries/1/results?after=0&wait=20"])
+    assert answers["/v1/queries/1/results.csv?limit=100"].startswith(
+        "_time,_query,_number,_revision,_weight,_used,_due,mean\r\n"
+    )
+    assert json.loads(answers["/v1/queries/1/current?last=3"])["windows"]
+    assert answers["/v1/queries/1/results"].startswith("id: ") and "data: {" in answers["/v1/queries/1/results"]
+    assert 'moteloom_queries{state="running"}' in answers["/v1/metrics"]
     assert page["columns"] == [{"name": "mean", "type": "float"}] and page["updates"]
 
 

@@ -2,12 +2,16 @@
 
 import os
 import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from basestation.station import journal_file as module
 from basestation.station import retention
-from basestation.station.journal import Command, CommandRecord, Journal, ResultChunk, Steps
+from basestation.station.journal import Command, CommandRecord, Journal, ResultChunk, Steps, Upload
 from basestation.station.journal_file import JournalError, backup, restore
 from basestation.station.retention import Budget, measure
 
@@ -16,13 +20,14 @@ LOOKS = Steps([(1_000, b"abc"), (1_250, b""), (-3, bytes(range(256)))])
 
 def test_entries_come_back_in_their_order(tmp_path):
     entries = [LOOKS, Command("submit", 2**40, "SELECT é FROM r"), Command("stop", 5, "1"), Steps([])]
+    entries.append(Upload("push", -5, "träffic", bytes(range(256))))
     journal = Journal(tmp_path)
     journal.commit(entries[:2])
     journal.commit(entries[2:])
     journal.close()
     journal = Journal(tmp_path)
     assert list(journal.entries(0)) == list(enumerate(entries, 1))
-    assert [number for number, _ in journal.entries(2)] == [3, 4]
+    assert [number for number, _ in journal.entries(2)] == [3, 4, 5]
 
 
 def test_entries_that_two_snapshots_cover_are_dropped(tmp_path):
@@ -230,3 +235,21 @@ def test_commands_are_kept_by_count(tmp_path):
     assert journal.trim(Budget(commands=4), 0)["commands"] == 6
     assert journal.command_of("key 5") is None and journal.command_of("key 6") == ("submit", "{}", 6)
     assert journal.storage.log_bytes > 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), max_size=12), st.integers(0, 5), st.integers(-1, 40))
+def test_number_before_a_time_is_that_of_the_last_earlier_result(chunks, dropped, at_ms):
+    with TemporaryDirectory() as folder:
+        journal, number, now, results = Journal(Path(folder)), 1, 0, []
+        for count, pause in chunks:
+            now += pause
+            results.append(ResultChunk(1, number, number + count, "{}\n" * count, now))
+            number += count
+        journal.commit([], results)
+        kept = results[min(dropped, max(0, len(results) - 1)) :]
+        if kept:
+            journal.trim(Budget(numbers=number - kept[0].first), 0)
+        first = kept[0].first if kept else 1
+        earlier = [chunk.behind - 1 for chunk in kept if chunk.at_ms < at_ms]
+        assert journal.number_before(1, at_ms) == max(earlier, default=first - 1)
+        journal.close()
