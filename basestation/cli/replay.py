@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from basestation.replay.driver import Replay
     from basestation.replay.inputs import Input
     from basestation.replay.statements import SubmittedStatement
+    from basestation.replay.tick_times import TickTimes
 
 InputArgument: TypeAlias = tuple[str, int | None, str]
 """(extent, tick of a version, file)"""
@@ -94,7 +95,19 @@ example:
         "--ask", type=parse_time, metavar="TIME", help="when one-off queries are asked; default: at the last clock tick"
     )
     parser.add_argument(
-        "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
+        "-o",
+        "--output",
+        choices=("table", "json", "csv"),
+        default="table",
+        help="json is one object a line; csv has a row for each that an update adds or retracts, with its coverage",
+    )
+    parser.add_argument(
+        "--time",
+        choices=("utc", "local", "tick"),
+        help="how answers show ticks; default: utc if the data is dated, else tick; json has both",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="print each window without rows, and coverage that stays as it was"
     )
     add_recording(parser)
     add_query(parser)
@@ -155,7 +168,7 @@ def _replay(args: argparse.Namespace) -> int:
     if args.ask is not None and not begin <= ask <= until:
         return _refuse(f"--ask is tick {ask}, expected a tick of the replay: {begin} to {until}")
     replay = Replay(recording, statements, until, begin=begin, ask=ask)
-    code = _print(replay, args.output, {given.number: given for given in statements})
+    code = _print(replay, args, {given.number: given for given in statements})
     for note in recording.notes() if args.output != "json" else ():
         print(note, file=sys.stderr)
     return code
@@ -215,17 +228,23 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedStatement]") -> int:
+def _print(replay: "Replay", args: argparse.Namespace, statements: "Mapping[int, SubmittedStatement]") -> int:
     """Print the updates as the engine emits them. A failed query ends with an error; the others continue."""
     from basestation.replay.csv_output import CsvOutput
     from basestation.replay.json_output import JsonOutput
     from basestation.replay.table_output import TableOutput
+    from basestation.replay.tick_times import TickTimes, is_dated
     from basestation.updates.update import QueryFailure
     from gateway.diagnostics import Diagnostic
 
-    formats: dict[str, type[TableOutput] | type[JsonOutput] | type[CsvOutput]]
-    formats = {"table": TableOutput, "json": JsonOutput, "csv": CsvOutput}
-    answers = formats[output](replay.queries)
+    tick_ms = replay.recording.catalog.tick_ms
+    dated = is_dated(replay.begin, tick_ms) or args.output == "json"
+    times = TickTimes(tick_ms, args.time == "local") if args.time != "tick" and (args.time or dated) else None
+    answers: TableOutput | JsonOutput | CsvOutput
+    if args.output == "table":
+        answers = TableOutput(replay.queries, times, args.all)
+    else:
+        answers = JsonOutput(replay.queries, times) if args.output == "json" else CsvOutput(replay.queries, times)
     code, progress = 0, _ReplayProgress(replay.begin, replay.until)
     sys.stdout.write(answers.begin())
     for updates in replay.updates():
@@ -235,17 +254,25 @@ def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedSta
         for failure in failures:
             given = statements[failure.query]
             span = given.bound.statement.span
-            print_diagnostics([Diagnostic(failure.code, failure.message, given.source, span)], output == "json")
+            print_diagnostics([Diagnostic(failure.code, failure.message, given.source, span)], args.output == "json")
             code = BAD_INPUT
         progress.at(replay.clock)
     progress.pause()
     sys.stdout.write(answers.end(replay.until, replay.ledger()))
-    if output == "table":
-        for name, counts in replay.ledger().items():
-            first = sorted(counts, key=lambda what: ({"received": 0, "accepted": 1}.get(what, 2), what))
-            listed = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
-            print(f"{name}: {listed or 'nothing received'}", file=sys.stderr)
+    if args.output != "json":
+        _print_ledger(replay, times)
     return code
+
+
+def _print_ledger(replay: "Replay", times: "TickTimes | None") -> None:
+    """Print how many tuples of each extent met each fate, and which windows reach back before the data."""
+    for name, counts in replay.ledger().items():
+        first = sorted(counts, key=lambda what: ({"received": 0, "accepted": 1}.get(what, 2), what))
+        listed = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
+        print(f"{name}: {listed or 'nothing received'}", file=sys.stderr)
+    for number, tick in replay.first_full_windows().items():
+        when = f"tick {tick}" if times is None else times.text(tick)
+        print(f"query {number}: windows before {when} reach back before the data", file=sys.stderr)
 
 
 class _ReplayProgress:

@@ -1,12 +1,13 @@
 """Answers as CSV: one header, then one line for each row that an update adds (`_weight` 1) or retracts (-1).
 
-    _query,_tick,_n,_index,_revision,_weight,site,category
-    1,600,1,,0,1,3,hot
+    _query,_tick,_n,_index,_revision,_weight,_used,_due,site,category
+    1,600,1,,0,1,43,44,3,hot
 
-`_n` and `_revision` belong to windows, `_index` to streams; `_t` exists if a query has a loop. Several queries share one
+`_n`, `_revision` and the coverage belong to windows, `_index` to streams; `_used` and `_due` add up the readings of all sensed
+extents. `_t` exists if a query has a loop, and `_time` if times are shown. Several queries share one
 header with the columns of all of them; a line leaves the columns of other queries empty. Repeated names of one query get
-numbers. Null is an empty field and the empty string is `""`, as in inputs. Windows without rows, coverage and the ledger
-have no place in a table of rows; `-o json` has them.
+numbers. Null is an empty field and the empty string is `""`, as in inputs. Windows without rows and the ledger have no place in a
+table of rows; `-o json` has them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from basestation.replay.column_text import (
     text_of,
     write_updates,
 )
+from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema, make_unique
 from basestation.updates.update import (
     EpochMarks,
@@ -47,7 +49,9 @@ _NO_LINES = strings_to_arrow([])
 class CsvOutput:
     """The text of CSV for the updates of a replay."""
 
-    def __init__(self, queries: Sequence[ResultSchema]) -> None:
+    def __init__(self, queries: Sequence[ResultSchema], times: TickTimes | None = None) -> None:
+        """With `times`, a column has the time of each tick."""
+        self._times = times
         self._queries = {query.number: query for query in queries}
         self._loops = any(query.has_loops for query in queries)
         self._header: list[str] = []
@@ -59,7 +63,8 @@ class CsvOutput:
 
     def begin(self) -> str:
         """The header."""
-        system = ["_query", "_tick", "_n", *(["_t"] if self._loops else []), "_index", "_revision", "_weight"]
+        system = ["_query", "_tick", *(["_time"] if self._times else []), "_n", *(["_t"] if self._loops else [])]
+        system += ["_index", "_revision", "_weight", "_used", "_due"]
         return ",".join(map(field, system + self._header)) + "\n"
 
     def updates(self, updates: Iterable[Update]) -> str:
@@ -86,7 +91,7 @@ class CsvOutput:
 
     def _tuples(self, update: TupleUpdates) -> Any:
         t = [""] if self._loops else []
-        tags = [numbers(update.tick), "", *t, numbers(update.index), "", numbers(update.weight)]
+        tags = [*self._when(update.tick), "", *t, numbers(update.index), "", numbers(update.weight), "", ""]
         return self._line(update.query, tags, self._cells(update.query, update.rows))
 
     def _windows(self, update: WindowUpdates) -> Lines:
@@ -105,9 +110,15 @@ class CsvOutput:
         t = []
         if self._loops:
             t = [strings_to_arrow([field(_t(of)) for of in update.t.tolist()]).take(numbers_to_arrow(window))]
-        tick, n, revision = (numbers(array[window]) for array in (update.tick, update.n, update.revision))
-        text = self._line(update.query, [tick, n, *t, "", revision, numbers(weight)], cells)
+        n, revision = (numbers(array[window]) for array in (update.n, update.revision))
+        counted = [of for of in update.coverage.values() if of is not None]
+        used, due = (numbers(np.sum([of[at] for of in counted], 0)[window]) if counted else "" for at in (0, 1))
+        tags = [*self._when(update.tick[window]), n, *t, "", revision, numbers(weight), used, due]
+        text = self._line(update.query, tags, cells)
         return lines_of(update.tick, window, text)
+
+    def _when(self, tick: IntArray) -> list[Any]:
+        return [numbers(tick), *([] if self._times is None else [self._times.column(tick)])]
 
     def _cells(self, query: int, *parts: Rows) -> list[Any]:
         """The columns of rows as text; with several parts, one after the other."""

@@ -10,6 +10,9 @@ import numpy as np
 
 from acquisition.arrays import IntArray
 from acquisition.batch import Batch
+from acquisition.ticks import grid_at_or_after
+from basestation.algebra.node import walk
+from basestation.algebra.window import TimeWindow
 from basestation.execution.engine import Engine
 from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
 from basestation.language import syntax
@@ -63,6 +66,7 @@ class Replay:
         self.clock = self.begin - 1  # the last clock tick that has ended
         self._later: dict[int, list[SubmittedStatement]] = {}  # by the clock tick of their submission
         at_begin = [given for given in statements if given.is_query and (given.clock or 0) <= self.begin]
+        self._at_begin = [given for given in at_begin if not given.plan.is_one_off]
         self._add(at_begin)
         for given in statements:
             if given not in at_begin:
@@ -132,6 +136,21 @@ class Replay:
             self.engine.correct(given.correction)
         except UnsupportedPlanError as why:
             raise NotExecutableError([given.not_executable_yet(why.what)]) from None
+
+    def first_full_windows(self) -> dict[int, int]:
+        """By query, the tick from which on its windows of time no longer reach back before the data.
+
+        Queries without a window that does are left out.
+        """
+        found: dict[int, int] = {}
+        for given in self._at_begin:
+            for window in walk(given.plan.root):
+                if (
+                    isinstance(window, TimeWindow)
+                    and grid_at_or_after(self.begin, window.slide) + window.begin < self.begin
+                ):
+                    found[given.number] = max(found.get(given.number, 0), self.begin - window.begin)
+        return found
 
     def ledger(self) -> Mapping[str, Mapping[str, int]]:
         """By extent, how many deliveries met each fate."""

@@ -24,8 +24,9 @@ from basestation.replay.column_text import (
     write_updates,
 )
 from basestation.replay.csv_output import Ledger
+from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema
-from basestation.results.wire import schema_as_json, update_as_json
+from basestation.results.wire import Json, schema_as_json, update_as_json
 from basestation.updates.update import EpochMarks, Interleaved, PunctuationUpdate, TupleUpdates, Update, WindowUpdates
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -34,7 +35,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 class JsonOutput:
     """The text of JSON for the updates of a replay."""
 
-    def __init__(self, queries: Sequence[ResultSchema]) -> None:
+    def __init__(self, queries: Sequence[ResultSchema], times: TickTimes | None = None) -> None:
+        """With `times`, each line has the time of its tick."""
+        self._times = times
         self._scales = {query.number: query.scales for query in queries}
         self._queries = queries
 
@@ -73,7 +76,9 @@ class JsonOutput:
 
     def _encoded(self, update: Update) -> Any:
         """A line for each window or mark."""
-        lines = update_as_json(update, self._scales[update.query])
+        lines: Iterable[Json] = update_as_json(update, self._scales[update.query])
+        if self._times is not None:
+            lines = [line | {"time": self._times.text(line["tick"])} for line in lines]
         return strings_to_arrow([_encode(line) + "\n" for line in lines])
 
     def _tuples(self, update: TupleUpdates) -> Any:
@@ -82,4 +87,5 @@ class JsonOutput:
         pieces += [numbers(update.index), ',"weight":', numbers(update.weight), ',"row":[']
         for column, scale in zip(update.rows.columns, self._scales[update.query], strict=True):
             pieces += [text_of(column, scale, _encode), ","]
-        return join_columns([*pieces[: -1 if update.rows.columns else None], "]}\n"], "null")
+        time = [] if self._times is None else [',"time":"', self._times.column(update.tick), '"']
+        return join_columns([*pieces[: -1 if update.rows.columns else None], "]", *time, "}\n"], "null")

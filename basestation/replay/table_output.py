@@ -7,12 +7,16 @@ window at 600, coverage road 43 of 44
 window at 600, revision 1, coverage road 44 of 44
 - 3  hot
 + 4  hot
+
+Several windows without rows, one after the other, are one line, and so is a coverage that stays as it was.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from basestation.replay.csv_output import Ledger
 from basestation.replay.tick_order import order_by_tick
+from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import coverage_as_json
 from basestation.updates.update import (
@@ -33,7 +37,12 @@ from basestation.updates.update import (
 class TableOutput:
     """The lines of text for the updates of a replay."""
 
-    def __init__(self, queries: Sequence[ResultSchema]) -> None:
+    def __init__(self, queries: Sequence[ResultSchema], times: TickTimes | None = None, shows_all: bool = True) -> None:
+        """With `times`, ticks are shown as times. Without `shows_all`, windows without rows and known coverage are summed up."""
+        self._times, self._shows_all = times, shows_all
+        self._empty: dict[int, list[WindowUpdate]] = {}  # the first and last of windows without rows, by query
+        self._empty_count: Counter[int] = Counter()
+        self._coverage: dict[int, Coverage] = {}  # of the last mark that was printed
         self._queries = {query.number: query for query in queries}
         self._widths: dict[int, list[int]] = {}  # of a stream's columns so far, by query
         self._incomplete: set[tuple[int, int]] = set()  # (query, tick) of printed marks
@@ -50,11 +59,17 @@ class TableOutput:
         ordered = order_by_tick(list(split_interleaved(updates)))
         return "".join(f"{line}\n" for update in ordered for line in self._lines(update))
 
+    def _when(self, tick: int) -> str:
+        return str(tick) if self._times is None else self._times.text(tick)
+
     def _lines(self, update: PlainUpdate) -> Iterator[str]:
         """The lines of an update."""
         match update:
             case WindowUpdates():
                 for window in update:
+                    if self._is_quiet(window):
+                        continue
+                    yield from self._empty_windows(update.query)
                     yield from self._window(window)
             case TupleUpdates():
                 if len(update.rows):
@@ -64,15 +79,36 @@ class TableOutput:
                     yield from self._mark(mark)
 
     def end(self, until: int, ledger: Ledger) -> str:
-        """Nothing: the command prints the ledger to standard error."""
-        return ""
+        """The last windows without rows; the command prints the ledger to standard error."""
+        return "".join(f"{line}\n" for query in sorted(self._empty) for line in self._empty_windows(query))
+
+    def _is_quiet(self, window: WindowUpdate) -> bool:
+        """Note a window without rows that need not be printed by itself."""
+        if self._shows_all or window.revision or len(window.added):
+            return False
+        self._empty[window.query] = [*self._empty.get(window.query, [])[:1], window]
+        self._empty_count[window.query] += 1
+        return True
+
+    def _empty_windows(self, query: int) -> Iterator[str]:
+        """The line for windows without rows since the last one that was printed; one alone is printed as it is."""
+        windows = self._empty.pop(query, [])
+        count = self._empty_count.pop(query, 0)
+        if len(windows) == 1:
+            yield from self._window(windows[0])
+        elif windows:
+            if self._last is not None:
+                yield ""
+            self._last = None, None
+            first, last = self._when(windows[0].tick), self._when(windows[1].tick)
+            yield f"{self._name(query)}{count:,} windows without rows, from {first} to {last}"
 
     def _name(self, number: int) -> str:
         return f"query {number}: " if len(self._queries) > 1 else ""
 
     def _window(self, update: WindowUpdate) -> Iterator[str]:
         query = self._queries[update.query]
-        heading = f"{self._name(update.query)}window at {update.tick}"
+        heading = f"{self._name(update.query)}window at {self._when(update.tick)}"
         heading += f" ({update.n})" if update.n > 1 else ""
         heading += f", t = {', '.join(map(str, _listed(update.t)))}" if update.t is not None else ""
         heading += f", revision {update.revision}" if update.revision else ""
@@ -98,9 +134,9 @@ class TableOutput:
 
     def _tuples(self, update: TupleUpdates) -> Iterator[str]:
         query = self._queries[update.query]
-        columns = [("_tick", True), ("_index", True), *_headed(query)]
+        columns = [("_tick" if self._times is None else "_time", True), ("_index", True), *_headed(query)]
         rows = [
-            (tick, index, *row)
+            (tick if self._times is None else self._when(tick), index, *row)
             for tick, index, row in zip(
                 update.tick.tolist(), update.index.tolist(), update.rows.to_lists(query.scales), strict=True
             )
@@ -123,8 +159,12 @@ class TableOutput:
         complete = all(of is None or of[0] == of[1] for of in update.coverage.values())
         if complete and key not in self._incomplete:
             return
+        is_known = not complete and key not in self._incomplete and self._coverage.get(update.query) == update.coverage
         self._incomplete.discard(key) if complete else self._incomplete.add(key)
-        yield f"  {self._name(update.query)}epoch {update.tick}{_coverage(update.coverage)}"
+        if is_known and not self._shows_all:
+            return
+        self._coverage[update.query] = update.coverage
+        yield f"  {self._name(update.query)}epoch {self._when(update.tick)}{_coverage(update.coverage)}"
 
 
 def _headed(query: ResultSchema) -> list[tuple[str, bool]]:

@@ -34,7 +34,8 @@ def ask(tmp_path, capsys):
         assert verb.run(parser_of("replay", verb).parse_args(given)) == code
         printed = capsys.readouterr()
         found[:] = [printed.err]
-        return list(csv.DictReader(io.StringIO(printed.out)))
+        rows = list(csv.DictReader(io.StringIO(printed.out)))
+        return [{name: value for name, value in row.items() if name != "_time"} for row in rows]
 
     answer.errors = lambda: found[0]
     return answer
@@ -59,6 +60,16 @@ def moved(rows, shift):
 def test_dated_recording_answers_as_one_at_tick_0(ask, query):
     at_zero = ask(0, query)
     assert at_zero and ask(DATED, query) == moved(at_zero, DATED)
+
+
+def test_windows_that_reach_before_the_data_are_named(ask):
+    note = "query 1: windows before tick {} reach back before the data\n"
+    ask(660, "SELECT AVG(temp) AS a FROM road [FROM NOW-9 MIN TO NOW SLIDE 5 MIN]")
+    assert note.format(1200) in ask.errors()
+    ask(660, "SELECT AVG(temp) AS a FROM road [FROM NOW-4 MIN TO NOW SLIDE 5 MIN]")
+    assert "reach back" not in ask.errors()
+    ask(DATED, "SELECT AVG(temp) AS a FROM road [FROM NOW-9 MIN TO NOW SLIDE 5 MIN]", "--time", "utc")
+    assert "query 1: windows before 2026-01-01T00:09:00Z reach back" in ask.errors()
 
 
 def test_from_and_until_take_ticks_and_times(ask):

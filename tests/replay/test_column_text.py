@@ -71,16 +71,16 @@ def windows(rng):
 
 
 def csv_row_by_row(update):
-    """The lines of CSV for the header _query,_tick,_n,_index,_revision,_weight,c,word,n,x."""
+    """The lines of CSV for the header _query,_tick,_n,_index,_revision,_weight,_used,_due,c,word,n,x."""
     if isinstance(update, TupleUpdates):
         tags = zip(update.tick.tolist(), update.index.tolist(), update.weight.tolist(), strict=True)
         for (tick, index, weight), row in zip(tags, update.rows.to_lists(STREAM.scales), strict=True):
-            yield ",".join(map(field, [1, tick, None, index, None, weight, *row, None, None]))
+            yield ",".join(map(field, [1, tick, None, index, None, weight, None, None, *row, None, None]))
     elif isinstance(update, WindowUpdates):
         for window in update:
             for weight, of in ((-1, window.removed), (1, window.added)):
                 for row in of.to_lists(WINDOWS.scales):
-                    tags = [2, window.tick, window.n, None, window.revision, weight]
+                    tags = [2, window.tick, window.n, None, window.revision, weight, *window.coverage["road"]]
                     yield ",".join(map(field, [*tags, None, None, *row]))
 
 

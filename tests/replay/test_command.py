@@ -173,7 +173,7 @@ def test_statements_run_in_one_pass_correction_at_end(folder, capsys):
 def test_csv_and_table_output(folder, capsys):
     assert road(folder, "SELECT site, temp FROM road WHERE temp > 21", "-o", "csv") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "_query,_tick,_n,_index,_revision,_weight,site,temp", "1,60,,3,,1,1,22", "1,60,,4,,1,2,23",
+        "_query,_tick,_n,_index,_revision,_weight,_used,_due,site,temp", "1,60,,3,,1,,,1,22", "1,60,,4,,1,,,2,23",
     ]  # fmt: skip
     assert road(folder, "SELECT site, temp FROM road WHERE temp > 21") == 0
     printed = capsys.readouterr()

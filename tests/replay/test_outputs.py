@@ -1,6 +1,9 @@
 """The three output formats, on handmade updates."""
 
+import csv
+import io
 import json
+import time
 
 import numpy as np
 
@@ -12,6 +15,7 @@ from basestation.replay.csv_output import CsvOutput
 from basestation.replay.json_output import JsonOutput
 from basestation.replay.result import Result
 from basestation.replay.table_output import TableOutput
+from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema
 from basestation.updates.update import EpochMark, Rows, TupleUpdates, WindowUpdate
 from tests.algebra.vectors import vector_of
@@ -93,14 +97,14 @@ def test_json_windows_of_loops_have_t():
 
 def test_csv():
     assert printed(CsvOutput) == [
-        "_query,_tick,_n,_index,_revision,_weight,site,category,c,x,x_2",
-        "1,600,1,,0,1,3,hot,1.25,,",
-        "1,600,1,,0,1,12,,,,",
-        "2,600,,1,,1,,,,0.5,1e+22",
-        "2,600,,2,,1,,,,,-0.0",
-        "1,600,1,,1,-1,3,hot,1.25,,",
-        '1,600,1,,1,1,3,"",-0.05,,',
-        "2,600,,1,,-1,,,,0.5,1e+22",
+        "_query,_tick,_n,_index,_revision,_weight,_used,_due,site,category,c,x,x_2",
+        "1,600,1,,0,1,43,44,3,hot,1.25,,",
+        "1,600,1,,0,1,43,44,12,,,,",
+        "2,600,,1,,1,,,,,,0.5,1e+22",
+        "2,600,,2,,1,,,,,,,-0.0",
+        "1,600,1,,1,-1,44,44,3,hot,1.25,,",
+        '1,600,1,,1,1,44,44,3,"",-0.05,,',
+        "2,600,,1,,-1,,,,,,0.5,1e+22",
     ]
 
 
@@ -113,7 +117,7 @@ def test_csv_output_reads_back():
 
 def test_csv_of_loops_has_t():
     loop = ResultSchema(1, "window", WINDOWS.columns, True)
-    assert printed(CsvOutput, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
+    assert printed(CsvOutput, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,43,44,1,a,0.0"
 
 
 def test_table():
@@ -144,6 +148,73 @@ query 1: window at 660, coverage road 43 of 44
   query 2: epoch 660, coverage road 3 of 4
   query 2: epoch 660, coverage road 4 of 4"""
     )
+
+
+DATED = 1_795_075_200
+"""The second 2026-11-19T08:00:00Z."""
+
+
+def dated(kind, emitted, *options):
+    output = kind([WINDOWS, STREAM], *options)
+    return output.begin() + "".join(output.updates([update]) for update in emitted) + output.end(0, {})
+
+
+def test_times_stand_for_ticks():
+    emitted = [
+        window(0, [(3, "hot", 125)], tick=DATED - 1),
+        tuples((DATED, 1, 1, 0.5, 1.0), (DATED + 60, 2, 1, 2.5, 1.0)),
+    ]
+    times = TickTimes(1_000)
+    table = dated(TableOutput, emitted, times)
+    assert "window at 2026-11-19T07:59:59Z" in table and "2026-11-19T08:01:00Z       2  2.5" in table
+    rows = list(csv.DictReader(io.StringIO(dated(CsvOutput, emitted, times))))
+    assert [(row["_tick"], row["_time"]) for row in rows][1:] == [
+        (str(DATED), "2026-11-19T08:00:00Z"), (str(DATED + 60), "2026-11-19T08:01:00Z"),
+    ]  # fmt: skip
+    lines = [json.loads(line) for line in dated(JsonOutput, emitted, times).splitlines()]
+    assert [line["time"][-6:] for line in lines if "tick" in line] == ["59:59Z", "00:00Z", "01:00Z"]
+
+
+def test_local_times_have_their_offset(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        assert TickTimes(1_000, is_local=True).text(DATED) == "2026-11-19T13:45:00+05:45"
+        assert TickTimes(1_000).text(10**18) == str(10**18)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_windows_without_rows_are_summed_up():
+    emitted = [window(0, tick=60 * at) for at in range(5)] + [window(0, [(3, "hot", 125)], tick=300)]
+    emitted += [
+        window(1, removed=[(3, "hot", 125)], tick=0),
+        window(0, tick=360),
+        window(0, [(3, "hot", 125)], tick=420),
+        window(0, tick=480),
+        window(0, tick=540),
+    ]
+    text = dated(TableOutput, emitted, None, False)
+    assert [line for line in text.splitlines() if "window" in line] == [
+        "query 1: 5 windows without rows, from 0 to 240",
+        "query 1: window at 300, coverage road 43 of 44",
+        "query 1: window at 0, revision 1, coverage road 43 of 44",
+        "query 1: window at 360, coverage road 43 of 44",
+        "query 1: window at 420, coverage road 43 of 44",
+        "query 1: 2 windows without rows, from 480 to 540",
+    ]
+    assert dated(TableOutput, emitted, None, True).count("window at") == 11
+
+
+def test_coverage_of_epochs_is_printed_where_it_changes():
+    emitted = [as_columns(EpochMark(2, 60 * at, {"road": (used, 4)})) for at, used in enumerate((3, 3, 3, 2, 2, 4, 3))]
+    emitted += [as_columns(EpochMark(2, 60, {"road": (4, 4)}))]
+    lines = dated(TableOutput, emitted, None, False).splitlines()
+    assert [line.split(": ")[1] for line in lines] == [
+        "epoch 0, coverage road 3 of 4", "epoch 180, coverage road 2 of 4", "epoch 360, coverage road 3 of 4",
+        "epoch 60, coverage road 4 of 4",
+    ]  # fmt: skip
 
 
 def test_control_characters_are_escaped():
