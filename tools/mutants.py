@@ -71,6 +71,7 @@ NEAREST = {
     "basestation/controller/lifetime.py": ("tests/simulation/test_lifetime.py",),
     "basestation/controller/world.py": ("tests/station/test_query_life.py",),
     "basestation/downlink.py": ("tests/station/test_query_life.py",),
+    "basestation/history": ("tests/history/test_history_command.py",),
     "basestation/archive": ("tests/station/test_archiving.py",),
     "basestation/station": ("tests/station", "tests/rest"),
     "basestation/rest": ("tests/rest", "tests/station/test_run_command.py"),

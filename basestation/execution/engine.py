@@ -25,6 +25,7 @@ from basestation.execution.ingest.intake_set import Corrections, Deliveries, Int
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.step_size import StepSize, cut_deliveries
+from basestation.execution.ingest.stored_table import TableVersion
 from basestation.execution.joins.join_plan import JoinPlan
 from basestation.execution.plan_checks import (
     StartBeforeRecordError,
@@ -92,6 +93,10 @@ class Engine:
     def table_versions(self, extent: str) -> list[tuple[int, int]]:
         """Return (first tick, number of rows) of each version of a stored extent, in the order of ticks."""
         return self._intakes.tables[extent].versions
+
+    def stored_versions(self) -> dict[str, list[TableVersion]]:
+        """The versions of each stored extent, in the order of ticks."""
+        return {name: table.loaded for name, table in self._intakes.tables.items()}
 
     def announce(self, number: int, plan: Plan) -> None:
         """Announce a query that will be added later: from now on, the engine keeps the past that it may read."""

@@ -37,6 +37,11 @@ class StoredTable:
         self._versions = [TableVersion(-(2**63), 0, nothing)]
 
     @property
+    def loaded(self) -> list[TableVersion]:
+        """The loaded versions, in the order of ticks."""
+        return self._versions[1:]
+
+    @property
     def begun(self) -> int:
         """The tick of the first version."""
         return self._versions[1].tick if len(self._versions) > 1 else NEVER

@@ -1,0 +1,63 @@
+"""Answers of history: a query over an archive in Spark, its result as an Arrow table."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from acquisition.extent import Extent
+from basestation.algebra import expressions as ex
+from basestation.algebra.node import walk
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_receive import StreamReceive
+from basestation.algebra.table import Once, Scan
+from basestation.history.archive_views import Version, name_source, open_views
+from basestation.history.compiler import CompiledQuery, compile_plan
+from basestation.history.refusal import SparkRefusedError
+from basestation.history.statement import HistoryRange
+from basestation.planner.plan import Plan
+
+if TYPE_CHECKING:
+    from basestation.archive.spark.session import SparkSession
+
+
+def find_extents(plan: Plan) -> list[Extent]:
+    """The extents that a query reads, each once, those of its subqueries too."""
+    found: dict[str, Extent] = {}
+    pending = [plan.root]
+    while pending:
+        for node in walk(pending.pop()):
+            if isinstance(node, StreamAcquire | StreamReceive | Scan | Once):
+                found[node.extent.name] = node.extent
+            pending += [
+                part.plan for e in node.expressions for part in ex.walk(e) if isinstance(part, ex.SubqueryExpression)
+            ]
+    return list(found.values())
+
+
+def prepare(plan: Plan, tables: Mapping[str, Sequence[Version]], span: HistoryRange) -> CompiledQuery:
+    """The statement of a query, before there is a Spark. SparkRefusedError where Spark cannot answer it exactly."""
+    return compile_plan(plan, {e.name: name_source(e, tables.get(e.name, ())) for e in find_extents(plan)}, span)
+
+
+def answer(
+    session: "SparkSession", root: Path, plan: Plan, tables: Mapping[str, Sequence[Version]], compiled: CompiledQuery
+) -> pa.Table:
+    """The answer of a prepared query, by tick. SparkRefusedError where the data rule out an exact one."""
+    open_views(session, root, plan.catalog, find_extents(plan), tables)
+    run_checks(session, compiled)
+    return session.sql(_ordered(compiled)).toArrow()
+
+
+def run_checks(session: "SparkSession", compiled: CompiledQuery) -> None:
+    """SparkRefusedError where the data rule out an exact answer."""
+    for check in compiled.checks:
+        [row] = session.sql(check.text).toArrow().to_pylist()
+        if next(iter(row.values())):
+            raise SparkRefusedError(check.reason)
+
+
+def _ordered(compiled: CompiledQuery) -> str:
+    columns = ", ".join(f"`{name.replace('`', '``')}`" for name in compiled.columns)
+    return f"SELECT {columns} FROM (\n{compiled.text}) ORDER BY {compiled.order}"

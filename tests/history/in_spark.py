@@ -1,0 +1,139 @@
+"""Queries over a recording that was archived: their answer in Spark, and whether it is the engine's current one.
+
+Rows compare as bags for each window or tick. A float that Spark sums in another order may differ by 1e-9 of the largest value.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.archive.parquet import ParquetArchive
+from basestation.history.archive_views import name_source, open_views
+from basestation.history.compiler import compile_plan
+from basestation.history.refusal import SparkRefusedError
+from basestation.history.statement import HistoryRange
+from basestation.replay.driver import Replay
+from basestation.replay.result import Result
+
+TOLERANCE = 1e-9
+
+
+def is_corrected(recording):
+    """Whether deliveries of a recording correct others."""
+    batches = recording.batches.values()
+    return any((b.weight < 0).any() or (b.replaces is not None and b.replaces.any()) for b in batches)
+
+
+def archive(recording, root, rng):
+    """Write the deliveries of a recording into an archive, in their order, cut into files at random."""
+    files = ParquetArchive(root, recording.catalog.tick_ms)
+    for name, stream in recording.streams.items():
+        batch = stream.whole()
+        batch = batch.take(np.argsort(batch.arrival, kind="stable"))
+        cuts = sorted(rng.sample(range(1, len(batch)), rng.randint(0, min(3, len(batch) - 1)))) if len(batch) else []
+        for first, last in zip([0, *cuts], [*cuts, len(batch)], strict=True):
+            if first < last:
+                files.append(recording.catalog.extents[name], batch.take(slice(first, last)))
+
+
+def views(session, recording, root, prefix):
+    """The archive of a recording as views."""
+    return open_views(session, root, recording.catalog, list(recording.catalog), recording.versions, prefix)
+
+
+def named_views(catalog, versions):
+    """Sources of a catalog without a session: enough to compile."""
+    return {e.name: name_source(e, versions.get(e.name, ())) for e in catalog}
+
+
+def compiled(statement, sources, until):
+    """The statement in Spark SQL, of a query that begins at tick 0; SparkRefusedError."""
+    return compile_plan(statement.plan, sources, HistoryRange(0, until, 0, statement.clock or 0))
+
+
+@dataclass
+class SparkAnswer:
+    """Rows as (window or tick, row); windows of a window query."""
+
+    rows: list
+    windows: list | None
+
+
+def answer_of(session, query):
+    """Run a CompiledQuery. SparkRefusedError where its checks find what Spark cannot do."""
+    for check in query.checks:
+        if session.sql(check.text).first()[0]:
+            raise SparkRefusedError(check.reason)
+    fields = ", ".join(f"`{name.replace('`', '``')}` AS c{at}" for at, name in enumerate(query.names))
+    row = f"to_json(struct({fields}), map('ignoreNullFields', 'false'))"
+    tags = (
+        "_tick AS tick, 0L AS n, '' AS t" if query.windows is None else f"_tick AS tick, _n AS n, {_loop(query)} AS t"
+    )
+    text = f"SELECT 0 AS kind, {tags}, {row} AS row FROM (\n{query.text})"
+    if query.windows is not None:
+        text += f"\nUNION ALL SELECT 1, {tags}, '' FROM (\n{query.windows})"
+    rows, windows = [], []
+    for of in session.sql(text).toArrow().to_pylist():
+        key = (of["tick"], of["n"]) if not of["t"] else (of["tick"], of["n"], _read_loop(of["t"]))
+        if of["kind"]:
+            windows.append(key)
+        else:
+            rows.append((key, tuple(json.loads(of["row"]).values())))
+    return SparkAnswer(rows, None if query.windows is None else windows)
+
+
+def _loop(query):
+    return "to_json(array(_t))" if "_t" in query.tags else "''"
+
+
+def _read_loop(text):
+    [found] = json.loads(text)
+    return tuple(found) if isinstance(found, list) else found
+
+
+def engine_answers(recording, statements, until):
+    """The Result of the engine, at the end of a replay."""
+    replay = Replay(recording, statements, until)
+    result = Result(replay.queries)
+    for updates in replay.updates():
+        result.add(updates)
+    result.finish(replay.until, replay.ledger())
+    return result
+
+
+def difference(result, number, query, got):
+    """The first difference between the engine's current answer and Spark's; None if there is none."""
+    current = result.current(number)
+    inexact = [name in query.inexact for name in query.names]
+    if got.windows is None:
+        expected = _by_key(((tick, 0), row) for tick, _, row in current)
+    else:
+        expected = {key: list(rows) for key, rows in current.items()}
+        if sorted(map(str, expected)) != sorted(map(str, got.windows)):
+            return f"windows\nexpected {sorted(expected)[:20]}\ngot      {sorted(got.windows)[:20]}"
+    found = _by_key(got.rows)
+    for key in expected.keys() | found.keys():
+        a, b = sorted(expected.get(key, []), key=_order), sorted(found.get(key, []), key=_order)
+        if len(a) != len(b) or not all(_alike(x, y, inexact) for x, y in zip(a, b, strict=True)):
+            return f"at {key}\nexpected {a[:20]}\ngot      {b[:20]}"
+    return None
+
+
+def _by_key(rows):
+    found = {}
+    for key, row in rows:
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def _order(row):
+    return [(v is not None, isinstance(v, str), round(v, 6) if isinstance(v, float) else v) for v in row]
+
+
+def _alike(a, b, inexact):
+    return len(a) == len(b) and all(
+        (x == y and isinstance(x, float) == isinstance(y, float))
+        or (of and isinstance(x, float) and isinstance(y, float) and abs(x - y) <= TOLERANCE * max(abs(x), abs(y), 1.0))
+        for x, y, of in zip(a, b, inexact, strict=True)
+    )
