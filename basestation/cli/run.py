@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.cli.simulation import parse_span
-from basestation.cli.station_arguments import DATA, TOKEN_FILE, URL_FILE, parse_port
+from basestation.cli.station_arguments import DATA, URL_FILE
+from basestation.cli.station_interface import add_interface, publish_certificate, read_interface
 
 if TYPE_CHECKING:
+    from basestation.cli.station_interface import Interface
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
     from basestation.station.service_manager import ServiceManager
@@ -25,7 +27,6 @@ HELP = "run a station: it accepts queries, directs motes, answers, and survives 
 EXAMPLE = "moteloom run --simulate examples/lab54/calm.scenario.toml --speed 10"
 LOG_LEVEL = "info"
 FAILED, REFUSED, BAD_INPUT = 1, 2, 3
-PORT = 8137
 CLOCK_BACK_MS = 60_000
 """A machine whose clock is that far behind the journal has had it set back."""
 
@@ -78,11 +79,7 @@ example:
     parser.add_argument(
         "--keep-mb", type=_count, default=1_000, metavar="N", help="of all results; default: %(default)s"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface; default: %(default)s")
-    parser.add_argument(
-        "--port", type=parse_port, default=PORT, help="its port, 0 for a free one; default: %(default)s"
-    )
-    parser.add_argument("--no-token", action="store_true", help="admit every request on this machine without a token")
+    add_interface(parser)
 
 
 def _count(text: str) -> int:
@@ -138,7 +135,7 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.access_file import open_station_access
     from basestation.station.archive_maintenance import ArchiveMaintenance
     from basestation.station.archive_recovery import open_archive
-    from basestation.station.assembly import check_loopback, make_factory, read_archive_limits
+    from basestation.station.assembly import make_factory, read_archive_limits
     from basestation.station.durable import DurableStation
     from basestation.station.journal import Journal
     from basestation.station.live_control import LiveControl
@@ -147,8 +144,7 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.runner import Runner, ScaledClock
     from basestation.station.service_manager import ServiceManager
 
-    if options.no_token:
-        check_loopback(options.host)
+    interface = read_interface(options)
     journal = Journal(options.data)
     try:
         deployment, scenario = _deployment(options)
@@ -180,10 +176,13 @@ def _run(options: argparse.Namespace) -> int:
         with (
             access or nullcontext(),
             publisher,
-            RestServer(LiveControl(runner), access, options.host, options.port) as server,
+            RestServer(
+                LiveControl(runner), access, interface.host, interface.port, interface.certificate, interface.limits
+            ) as server,
         ):
+            publish_certificate(interface, options.data)
             (options.data / URL_FILE).write_text(server.url + "\n", encoding="utf-8")
-            _greet(options, deployment, durable, server.url, first_token)
+            _greet(options, deployment, durable, server.url, interface, first_token)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: runner.stop())
             signal.signal(
@@ -257,29 +256,27 @@ def _seconds() -> float:
 
 
 def _greet(
-    options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str, first_token: str | None
-) -> None:
+    options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str, interface: "Interface",
+    first_token: str | None,
+) -> None:  # fmt: skip
     """Say what runs. The first token is shown once, to a person at a terminal: a log must not have it."""
     from basestation.cli.station_link import describe_link
     from gateway.cli import own_version
     from gateway.log import get_log
 
     live = len(durable.station.world.live)
-    admitted = (
-        "without a token, on this machine" if options.no_token else f"with the token in {options.data / TOKEN_FILE}"
-    )
     if options.log == "json":
         get_log(__name__).info(
             "station ready", version=own_version(), deployment=deployment.name, motes=len(deployment.motes), link=describe_link(options),
             data=str(options.data), queries=live, replayed=durable.replayed, interface=url, token=not options.no_token,
-            tls=False,
+            tls=interface.certificate is not None,
         )  # fmt: skip
         return
     print(
         f"moteloom {own_version()}: {deployment.name or 'station'} with {len(deployment.motes)} motes\n"
         f"  link       {describe_link(options)}\n"
         f"  data       {options.data} ({live} queries, {durable.replayed} looks taken again)\n"
-        f"  interface  {url}, {admitted}, no TLS\n"
+        f"  interface  {url}, {interface.describe(options.data)}\n"
         f"  stop       Ctrl-C",
         file=sys.stderr, flush=True,
     )  # fmt: skip

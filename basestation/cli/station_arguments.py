@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    import ssl
+
     from basestation.client.http import StationClient, StationError
 
 DATA = "moteloom-data"
-TOKEN_FILE, URL_FILE = "token", "url"
+TOKEN_FILE, URL_FILE, CERTIFICATE_FILE = "token", "url", "certificate.pem"
 REFUSED, UNREACHABLE = 2, 4
 THIS_MACHINE = "localhost", "127.0.0.1", "::1"
 URL = "http://127.0.0.1:8137"
@@ -29,6 +31,13 @@ def add_station(parser: argparse.ArgumentParser) -> None:
         "--token",
         default=os.environ.get("MOTELOOM_TOKEN"),
         help="its token (MOTELOOM_TOKEN); default: the one in --data",
+    )
+    parser.add_argument(
+        "--ca",
+        type=Path,
+        metavar="FILE",
+        default=os.environ.get("MOTELOOM_CA"),
+        help="trust these authorities or this certificate (MOTELOOM_CA); default: the system's, and that of --data",
     )
     parser.add_argument(
         "--data",
@@ -56,7 +65,29 @@ def client_of(options: argparse.Namespace) -> "StationClient":
     token = options.token
     if token is None and (url.rstrip("/") == own or _is_here(url)):
         token = _read(options.data / TOKEN_FILE)  # no other machine learns it unless it is given for that one
-    return StationClient(url, token)
+    return StationClient(url, token, _trust(options, url.rstrip("/") == own))
+
+
+def _trust(options: argparse.Namespace, is_own: bool) -> "ssl.SSLContext | None":
+    """The certificates to trust; None for the system's.
+
+    The station of --data is known by its very certificate, whatever name that is for.
+    """
+    path = options.ca or (options.data / CERTIFICATE_FILE if is_own else None)
+    if path is None or (options.ca is None and not path.exists()):
+        return None
+    import ssl
+
+    from basestation.client.http import StationError
+
+    try:
+        context = ssl.create_default_context(cafile=path)
+    except (OSError, ssl.SSLError) as why:
+        raise StationError(f"the certificates in {path} cannot be used: {why.strerror or why}") from why
+    if options.ca is None:
+        context.check_hostname = False
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
 
 
 def _is_here(url: str) -> bool:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -27,8 +28,9 @@ class StationError(MoteloomError):
 class StationClient:
     """One station behind a URL."""
 
-    def __init__(self, url: str, token: str | None) -> None:
-        self.url, self._token = url.rstrip("/"), token
+    def __init__(self, url: str, token: str | None, trust: ssl.SSLContext | None = None) -> None:
+        """`trust` has the certificates for an https URL; None is for the system's."""
+        self.url, self._token, self._trust = url.rstrip("/"), token, trust
 
     def get(self, path: str, **parameters: object) -> Any:
         """The JSON of an answer."""
@@ -58,7 +60,7 @@ class StationClient:
             request.add_header("content-type", "text/plain; charset=utf-8")
             if self._token is not None:
                 request.add_unredirected_header("authorization", f"Bearer {self._token}")
-            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=SECONDS, context=self._trust) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as refused:
             text = refused.read().decode("utf-8", "replace")

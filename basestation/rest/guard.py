@@ -184,7 +184,11 @@ def check_origin(request: Request, has_tokens: bool) -> None:
             403, "not-from-here", "a station without a token serves programs on its machine, not web pages",
             "start it with a token, or ask http://127.0.0.1",
         )  # fmt: skip
-    if origin is not None and origin != f"{request.url.scheme}://{request.headers.get('host', '')}":
+    host = request.headers.get("host", "")
+    if origin is not None and origin not in (
+        f"http://{host}",
+        f"https://{host}",
+    ):  # a proxy may speak TLS for the station
         raise HttpProblemError(
             403, "foreign-origin", "a page of another site may not ask this station",
             "ask from a program, or from a page of the station's own",

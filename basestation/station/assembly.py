@@ -1,6 +1,5 @@
 """Assembly: a new station for a deployment, with its catalog, its stored tables and its archive."""
 
-import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from basestation.archive.memory import MemoryArchive
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.station.journal_file import JournalError
 from basestation.station.service import Station
+from gateway.broker_settings import is_loopback
 from gateway.errors import TransportError
 from gateway.source import did_you_mean
 from gateway.transports import Transport
@@ -84,11 +84,14 @@ def read_archive_limits(config: str | None, catalog: Catalog) -> ArchiveSettings
     return settings
 
 
-def check_loopback(host: str) -> None:
-    """TransportError unless an address is reachable from this machine only."""
-    try:
-        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_local = False
-    if not is_local:
+def check_exposure(host: str, has_tokens: bool, has_tls: bool, is_plain: bool) -> None:
+    """TransportError where an address admits other machines without a token, or unencrypted and not by a setting."""
+    if is_loopback(host):
+        return
+    if not has_tokens:
         raise TransportError(f"without a token the interface may listen on this machine only, not on {host}")
+    if not has_tls and not is_plain:
+        raise TransportError(
+            f"on {host} tokens and results would cross the network unencrypted: name --certificate FILE --key FILE, "
+            "or say --no-tls where a proxy or a tunnel encrypts"
+        )

@@ -9,6 +9,8 @@ from gateway.errors import MoteloomError
 if TYPE_CHECKING:
     from basestation.rest.access import AccessStore
     from basestation.rest.control import StationControl
+    from basestation.rest.limits import RequestLimits
+    from basestation.station.certificate import Certificate
 
 
 GRACE_SECONDS = 2
@@ -23,21 +25,33 @@ class RestServer:
     """Port 0 takes a free one; `url` says which. It serves between `with` and its end."""
 
     def __init__(
-        self, control: "StationControl", access: "AccessStore | None", host: str = "127.0.0.1", port: int = 0
+        self,
+        control: "StationControl",
+        access: "AccessStore | None",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        certificate: "Certificate | None" = None,
+        limits: "RequestLimits | None" = None,
     ) -> None:
         import uvicorn
 
         from basestation.rest.api import make_api
+        from basestation.rest.limits import RequestLimits
 
         try:
-            self._socket = socket.create_server((host, port))
+            self._socket = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         except OSError as why:
             raise PortError(f"cannot listen on {host}:{port}: {why.strerror}; choose another with --port") from why
-        self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
+        name, number = self._socket.getsockname()[:2]
+        scheme = "http" if certificate is None else "https"
+        self.url = f"{scheme}://[{name}]:{number}" if ":" in name else f"{scheme}://{name}:{number}"
         config = uvicorn.Config(
-            make_api(control, access, lambda: self._server.should_exit),
-            log_level="warning", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
+            make_api(control, access, lambda: self._server.should_exit, limits or RequestLimits()),
+            log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
         )  # fmt: skip
+        if certificate is not None:
+            config.load()
+            config.ssl = certificate.context
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="rest", daemon=True)
 

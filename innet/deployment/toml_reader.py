@@ -18,6 +18,7 @@ from gateway.toml import ConfigError, Setting, TomlTable, is_number, is_whole, r
 from innet.costs.hardware import list_hardware, load_hardware
 from innet.deployment import Deployment, Position, SensorSpec, Site
 from innet.deployment.archive_table import ArchiveSettings, read_archive_table
+from innet.deployment.interface_settings import InterfaceSettings, read_interface_tables
 from innet.deployment.propagation import PropagationModel, predict_link_ratios
 
 _LARGEST = BROADCAST - 1
@@ -69,6 +70,7 @@ def parse_deployment(
     )
     read_archive_table(top)  # for its errors, as the next
     read_link_table(top, Path())  # for its errors: the link is how a station reaches the network, and no part of it
+    read_interface_tables(top, Path())  # the same: the interface is how users reach the station
     top.close()
     if top.faults:
         raise ConfigError(top.faults)
@@ -84,6 +86,12 @@ def read_link(path: str | Path) -> BrokerSettings | None:
 def read_archive_settings(path: str | Path) -> ArchiveSettings:
     """Read how long archived readings are kept, of a deployment that `read_deployment` accepts."""
     return read_archive_table(read_toml(Source(_read(Path(path)), str(path))))
+
+
+def read_interface(path: str | Path) -> InterfaceSettings:
+    """Read how users reach the station, from a deployment that `read_deployment` accepts."""
+    path = Path(path)
+    return read_interface_tables(read_toml(Source(_read(path), str(path))), path.parent)
 
 
 def _numbered(top: TomlTable, key: str) -> list[tuple[int, TomlTable]]:

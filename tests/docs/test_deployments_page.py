@@ -76,6 +76,18 @@ def test_reader_knows_every_key_of_the_page():
         protocol = "5"
         keepalive_s = 60
         plain_password = false
+        [rest]
+        host = "127.0.0.1"
+        port = 0
+        certificate = "x"
+        key = "x"
+        no_tls = false
+        [limits]
+        requests_per_second = 1
+        burst = 1
+        open_requests = 1
+        body_kb = 1
+        upload_mb = 1
         """
     with pytest.raises(ConfigError) as raised:
         read(everything)

@@ -197,7 +197,7 @@ def test_client_names_what_is_no_station():
 def test_token_of_the_folder_goes_to_its_own_station(url, token, tmp_path):
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "url").write_text("http://field.example:8137\n")
-    client = client_of(argparse.Namespace(url=url, token=None, data=tmp_path))
+    client = client_of(argparse.Namespace(url=url, token=None, ca=None, data=tmp_path))
     assert client._token == token
 
 
