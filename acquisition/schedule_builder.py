@@ -37,11 +37,13 @@ class SamplingNeed:
 class ScheduleSet:
     """The schedules of all sites, and the samplings by number.
 
-    Old samplings stay, because frames made under them may still be on their way.
+    Old samplings stay, because frames made under them may still be on their way. The next new sampling leaves out so many
+    numbers as `gap` says: those that a station before a restore may have used.
     """
 
     samplings: Mapping[int, Sampling]
     schedules: Mapping[int, Schedule]
+    gap: int = 0
 
     @property
     def running(self) -> dict[int, Sampling]:
@@ -74,7 +76,7 @@ def build_schedules(
     by_extent: dict[str, list[SamplingNeed]] = {}
     for need in needs:
         by_extent.setdefault(need.extent, []).append(need)
-    samplings, taken = dict(before.samplings), set(before.running)
+    samplings, taken, gap = dict(before.samplings), set(before.running), before.gap
     by_site: dict[int, list[Sampling]] = {site: [] for site in before.schedules}  # a site without a need falls silent
     for name, of_extent in by_extent.items():
         extent = _sensed_extent(catalog, name)
@@ -84,7 +86,7 @@ def build_schedules(
         sampling = before.current(name)
         is_changed = sampling is None or (sampling.epochs.interval, sampling.channels) != (interval, channels)
         if sampling is None or is_changed or name in renewed:
-            number = _next_free_number(name, samplings, taken)
+            number, gap = _next_free_number(name, samplings, taken, gap), 0
             sampling = Sampling(number, name, EpochGrid(grid_at_or_after(now, interval), interval), channels)
             samplings.pop(number, None)  # a reused number becomes the youngest of the dictionary
             samplings[number] = sampling
@@ -93,7 +95,8 @@ def build_schedules(
         for site in sites:
             if site in required_sites.get(name, sites):
                 by_site.setdefault(site, []).append(sampling)
-    return ScheduleSet(samplings, {site: _schedule(site, tuple(found), before) for site, found in by_site.items()})
+    schedules = {site: _schedule(site, tuple(found), before) for site, found in by_site.items()}
+    return ScheduleSet(samplings, schedules, gap)
 
 
 def _sensed_extent(catalog: Catalog, name: str) -> Extent:
@@ -148,14 +151,14 @@ def _sites(extent: Extent) -> tuple[int, ...]:
     return extent.sites
 
 
-def _next_free_number(extent: str, samplings: dict[int, Sampling], taken: Collection[int]) -> int:
-    """Return the next number that no running sampling has.
+def _next_free_number(extent: str, samplings: dict[int, Sampling], taken: Collection[int], gap: int) -> int:
+    """Return the next number behind a gap that no running sampling has.
 
     Numbers come round after 256 samplings, when no frame of the old one can be on its way.
     """
     if len(taken) == MAX_SAMPLINGS:
         raise ScheduleError(extent, f"{MAX_SAMPLINGS} samplings run or have just ended; no number on the air is free")
-    number = (next(reversed(samplings)) + 1) % MAX_SAMPLINGS if samplings else 0
+    number = ((next(reversed(samplings)) + 1 if samplings else 0) + gap) % MAX_SAMPLINGS
     while number in taken:
         number = (number + 1) % MAX_SAMPLINGS
     return number

@@ -120,6 +120,7 @@ def _measure(count, folder):
         "submit, mean ms": 1_000 * submitting / count,
         "look, median ms": float(np.median(ms)),
         "look, 99th percentile ms": float(np.percentile(ms, 99)),
+        "look, longest ms": float(ms.max()),
         "journal's share of all looks": durable.journal.seconds / all_looks,
         "core that looks take": all_looks / (HOUR_MS / 1_000),
         "commits an hour": durable.journal.commits,

@@ -13,6 +13,7 @@ from gateway.frame import COORDINATOR, HopPath, MoteId
 from innet.deployment import Deployment
 from innet.partials import PartialShape
 from innet.placement.agenda import Agenda
+from innet.placement.fold_sharing import FOLD_NUMBERS
 from innet.placement.placement import PlacedOperator
 from innet.placement.statistics import GUESS, Statistics
 from innet.routing.parent_selection import update_tree
@@ -44,6 +45,7 @@ class World:
     silence_limits: Mapping[int, int] = field(default_factory=dict)  # by mote, how many ticks it may be silent
     silent: frozenset[int] = frozenset()  # motes that the routing tree avoids
     folds: Mapping[int, PlacedOperator] = field(default_factory=dict)
+    fold_gap: int = 0  # numbers that the next new fold leaves out, as a station before a restore may have used them
     queries: Mapping[int, QueryRecord] = field(default_factory=dict)  # those that may answer, or be resumed
     last_number: int = 0  # of the query that was accepted last
     live: Mapping[int, QueryRecord] = field(default_factory=dict)  # the queries that may need readings
@@ -105,7 +107,11 @@ class World:
     def with_folds(self, folds: Mapping[int, PlacedOperator]) -> "World":
         """The world with folds added or placed elsewhere. A number that is reused belongs to the youngest fold."""
         kept = {number: fold for number, fold in self.folds.items() if number in self.running or number not in folds}
-        return replace(self, folds={**kept, **folds}) if folds else self
+        return replace(self, folds={**kept, **folds}, fold_gap=0) if folds else self
+
+    def with_number_gap(self, gap: int) -> "World":
+        """The world whose next sampling and fold leave out so many numbers."""
+        return replace(self, scheduled=replace(self.scheduled, gap=gap), fold_gap=gap)
 
     @property
     def running(self) -> dict[int, PlacedOperator]:
@@ -115,8 +121,8 @@ class World:
 
     @property
     def last_fold(self) -> int:
-        """The fold number that was assigned last."""
-        return next(reversed(tuple(self.folds)), 0)
+        """The fold number that was assigned last, or left out."""
+        return (next(reversed(tuple(self.folds)), 0) + self.fold_gap) % len(FOLD_NUMBERS)
 
     @property
     def shapes(self) -> dict[int, PartialShape]:
