@@ -2,6 +2,7 @@
 VENV   := .venv
 PYTEST := $(VENV)/bin/python -m pytest -n 2
 STAMP  := $(VENV)/.ready
+BASE   := $(VENV)/.ready-base
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
@@ -12,11 +13,15 @@ help: ## print this list
 
 $(STAMP): pyproject.toml tools/setup.sh
 	@bash tools/setup.sh $(VENV)
+	@touch $(BASE) $@
+
+$(BASE): pyproject.toml tools/setup.sh
+	@MOTELOOM_EXTRAS= bash tools/setup.sh $(VENV)
 	@touch $@
 
 setup: $(STAMP) ## make .venv with everything in it, Java for Spark included
 
-demo: $(STAMP) ## set up, then run a station with 54 simulated motes and ask it
+demo: $(BASE) ## set up what it needs, then run a station with 54 simulated motes and ask it
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/lab54/demo.sh
 
 test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n replays a run)

