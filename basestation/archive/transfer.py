@@ -42,6 +42,14 @@ def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: in
     return whole.append_column(pa.field("_replaces", pa.int64()), replaces)
 
 
+def latest_version(table: pa.Table) -> pa.Table:
+    """The rows of the newest version among those of a stored extent, with its attributes alone."""
+    tick = table["_tick"].to_numpy()
+    is_row = (tick == tick.max()) & (table["_weight"].to_numpy() == 1)
+    system = [name for name in table.column_names if name.startswith("_")]
+    return table.filter(pa.array(is_row)).drop_columns(system)
+
+
 def stage_recording(
     archive: ParquetArchive, extent: Extent, path: Path, tick_ms: int, present: Mapping[str, ArchiveDay]
 ) -> tuple[list[ArchiveFile], int]:

@@ -213,7 +213,7 @@ def _compact(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     from basestation.archive.layout import read_tick_ms
-    from basestation.archive.transfer import export_readings
+    from basestation.archive.transfer import export_readings, latest_version
 
     if options.out.suffix not in FORMATS:
         raise _RangeError(f"{options.out}: expected a name that ends in {' or '.join(FORMATS)}")
@@ -230,11 +230,13 @@ def _export(options: argparse.Namespace) -> int:
             f"it has {rfc3339_of(least, tick_ms)} to {rfc3339_of(most, tick_ms)}"
         )
     table = export_readings(options.data, days, first, last)
+    if (table.schema.metadata or {}).get(b"moteloom.kind") == b"stored":
+        table = latest_version(table)
     _write(table, options.out)
     if options.output == "json":
         print(json.dumps({"file": str(options.out), "rows": table.num_rows}))
     else:
-        print(f"{options.out}: {table.num_rows:,} readings", file=sys.stderr)
+        print(f"{options.out}: {table.num_rows:,} rows", file=sys.stderr)
     return 0
 
 

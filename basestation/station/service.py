@@ -19,6 +19,7 @@ from acquisition.ticks import tick_of_ms
 from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
+from basestation.archive.versions import batch_of_version
 from basestation.controller import migration
 from basestation.controller.active_hours import ActiveHours
 from basestation.controller.admission import bind_corrections
@@ -104,6 +105,8 @@ class Station:
     def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
         """Replace the contents of a stored extent from now on."""
         self._answer(now_ms)
+        declared = self.world.catalog.extents[extent]
+        self.archive.append(declared, batch_of_version(declared, self._tick, columns))
         self.engine.load(extent, self._tick, columns)
 
     def push(

@@ -188,7 +188,7 @@ def test_compact_beside_a_station_is_refused(data, command):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_replay_of_an_export_gives_the_same_tuples(suffix, data, command, tmp_path, capsys):
     (tmp_path / "schema.sneeql").write_text(SCHEMA)
-    assert "9 readings" in command("export", "lab", "--out", f"lab{suffix}").err
+    assert "9 rows" in command("export", "lab", "--out", f"lab{suffix}").err
     replay = [
         "replay",
         "--schema",

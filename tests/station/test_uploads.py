@@ -7,11 +7,14 @@ import pytest
 
 from acquisition.sources.pushed_tuples import read_tuples
 from basestation.planner.catalog import read_schema
+from basestation.station.archive_recovery import open_archive
 from basestation.station.durable import KeyReusedError
 from basestation.station.journal import Command, Upload
 from basestation.station.journal_file import JournalError
 from basestation.station.uploads import LOAD, PUSH, encode_tuples
+from gateway.cli import dispatch
 from gateway.diagnostics import DiagnosticError
+from tests.docs.commands import verbs
 from tests.station.small_network import SCHEMA, Crash, SmallNetwork
 
 CATALOG = read_schema(
@@ -149,3 +152,29 @@ def test_push_that_cannot_be_kept_says_so(network, monkeypatch):
     network.live(15)
     network.restart()
     assert windows(network, 1) == [[1, 1]]
+
+
+@pytest.mark.promise("archived")
+def test_pushed_tuples_and_versions_of_tables_are_archived(network, monkeypatch, capsys):
+    """A version without rows too; `moteloom archive export` gives the version of a time, as an input of a replay."""
+    archive = open_archive(network.folder, CATALOG.tick_ms, network.journal)
+    upload(network, [{"lane": 1, "kind": "car"}, {"lane": 2, "kind": None}])
+    ticks = []
+    for rows in ([{"lane": 1, "name": "left"}, {"lane": 2, "name": None}], [], [{"lane": 3, "name": "bus"}]):
+        network.live(5)
+        upload(network, rows, "lanes")
+        ticks.append(network.now_ms // CATALOG.tick_ms)
+    network.restart()
+    assert network.durable.roll(network.now_ms, archive) == 2 + 2 + 1 + 1
+    found = archive.read(CATALOG.extents["lanes"], 0, 2**60)
+    assert (found.tick.tolist(), found.weight.tolist()) == ([ticks[0], *ticks[:2], ticks[2]], [1, 1, 0, 1])
+    assert archive.read(CATALOG.extents["traffic"], 0, 2**60).columns["kind"].tolist() == ["car", None]
+    monkeypatch.chdir(network.folder)
+    for tick, text in zip(
+        ticks, ('"lane","name"\n1,"left"\n2,\n', '"lane","name"\n', '"lane","name"\n3,"bus"\n'), strict=True
+    ):
+        assert (
+            dispatch(["archive", "export", "lanes", "--data", ".", "--until", str(tick), "--out", "x.csv"], verbs())
+            == 0
+        )
+        assert (network.folder / "x.csv").read_text() == text
