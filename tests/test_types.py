@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator")
+PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator", "moteloom")
 SILENCED = 8
 """Comments `# type: ignore` in the product. Each states its code and its cause."""
 

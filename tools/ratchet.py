@@ -23,7 +23,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LIMITS = ROOT / "tools" / "ratchet.toml"
 NAMING = ROOT / "docs" / "naming.md"
-PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator")
+PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator", "moteloom")
 LEFT_OUT = ("docs/naming.md", "docs/decisions/", "tools/ratchet", "tests/docs/test_naming_page.py", "bench/results/")
 """The naming page lists the old words, decision pages quote them."""
 

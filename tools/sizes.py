@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator", "tests", "bench", "tools")
+PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator", "moteloom", "tests", "bench", "tools")
 LONGEST = 10
 
 

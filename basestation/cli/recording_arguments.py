@@ -1,15 +1,13 @@
-"""Arguments that say how recordings are written, and times of a replay: ticks, RFC 3339, offsets from either end."""
+"""Arguments that say how recordings are written."""
 
 import argparse
 import codecs
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from acquisition.ticks import UNIX_EPOCH
+from acquisition.sources.time_bounds import Time, read_time
 from acquisition.units import milliseconds_of
 
 if TYPE_CHECKING:
@@ -18,18 +16,6 @@ if TYPE_CHECKING:
 NEAREST = -1
 """The value of `--snap` without a span."""
 _EPOCH_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-
-
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """A time counted from an end of the data: forward from its first tick, or backward from its last."""
-
-    ms: int
-    backward: bool
-
-
-Time: TypeAlias = int | datetime | Offset
-"""A tick, a time, or an offset."""
 
 
 def add_recording(parser: argparse.ArgumentParser) -> None:
@@ -143,37 +129,11 @@ def apply_format_file(args: argparse.Namespace) -> None:
 
 
 def parse_time(text: str) -> Time:
-    """A tick, a time, or an offset such as `+2h` from the first tick or `-30min` from the last."""
-    if re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        return int(text)
-    if text[:1] in ("+", "-") and (ms := milliseconds_of(text[1:])) is not None:
-        return Offset(ms, text[0] == "-")
+    """The time of an argument."""
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"`{text}` is no time: expected a tick, a time such as 2026-11-18T08:00:00Z, or an offset such as +2h from "
-            "the first tick or -30min from the last"
-        ) from None
-
-
-def tick_of(time: Time, ends: tuple[int, int], tick_ms: int, zone: str | None) -> int:
-    """The tick at or before a time; 0 before 1970. `ends` are the first and last tick of the data.
-
-    A time without a zone is in `zone`. Raises ValueError if there is none either.
-    """
-    if isinstance(time, int):
-        return time
-    if isinstance(time, Offset):
-        ticks = time.ms // tick_ms
-        return max(0, ends[1] - ticks if time.backward else ends[0] + ticks)
-    if time.tzinfo is None:
-        if zone is None:
-            raise ValueError(f"`{time.isoformat()}` has no zone: append Z or an offset, or give --zone")
-        from acquisition.sources.times import check_zone
-
-        time = time.replace(tzinfo=check_zone(zone))
-    return max(0, (time - UNIX_EPOCH) // timedelta(milliseconds=tick_ms))
+        return read_time(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _zone(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from acquisition.sources.time_bounds import Time, tick_of
 from basestation.cli.query_arguments import (
     BAD_INPUT,
     REFUSED,
@@ -18,13 +19,11 @@ from basestation.cli.query_arguments import (
     read,
 )
 from basestation.cli.recording_arguments import (
-    Time,
     add_recording,
     apply_format_file,
     parse_tick,
     parse_time,
     read_format,
-    tick_of,
 )
 
 HELP = "run queries over recorded data and print every answer and its revisions"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from acquisition.schema import Type
-from basestation.results.schema import ResultSchema
+from basestation.results.schema import ResultSchema, make_unique
 from basestation.results.view import current_tuples, current_windows
 from basestation.results.wire import coverage_as_json
 from basestation.updates.update import (
@@ -78,10 +79,14 @@ class EpochResult:
 class Result:
     """All updates of a replay. `columns` has the columns of each query by its number.
 
-    `ledger` counts the deliveries of each extent by fate. `errors` has the failure of each query that ended early.
+    `ledger` counts the deliveries of each extent by fate. `errors` has the failure of each query that ended early. `notes` are
+    lines about readings that were moved or left out.
     """
 
-    def __init__(self, queries: Sequence[ResultSchema]) -> None:
+    def __init__(self, queries: Sequence[ResultSchema], tick_ms: int | None = None) -> None:
+        """With `tick_ms`, the milliseconds of a tick, tables have a column `_time`."""
+        self._tick_ms = tick_ms
+        self.notes: list[str] = []
         self._queries = {query.number: query for query in queries}
         self._updates: dict[int, list[Update]] = {query.number: [] for query in queries}
         self.columns = {q.number: tuple(ResultColumn(c.label, str(c.type)) for c in q.columns) for q in queries}
@@ -97,9 +102,9 @@ class Result:
             else:
                 self._updates[update.query].append(update)
 
-    def finish(self, until: int, ledger: Mapping[str, Mapping[str, int]]) -> None:
-        """Note the last clock tick and the ledger."""
-        self.until, self.ledger = until, ledger
+    def finish(self, until: int, ledger: Mapping[str, Mapping[str, int]], notes: Sequence[str] = ()) -> None:
+        """Note the last clock tick, the ledger, and lines about the input."""
+        self.until, self.ledger, self.notes = until, ledger, list(notes)
 
     def updates(self, query: int = 1) -> list[Update]:
         """The columnar updates of a query, in order of emission."""
@@ -142,11 +147,21 @@ class Result:
         fields = [pa.array(values, pa.int64()) for values in tags.values()]
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema.columns)
         fields += [pa.array(values, _ARROW[c.type]) for values, c in zip(columns, schema.columns, strict=True)]
-        return pa.Table.from_arrays(fields, names=[*tags, *(c.label for c in schema.columns)])
+        names = [*tags, *make_unique([c.label for c in schema.columns])]
+        if self._tick_ms is not None:
+            moments = pc.multiply(fields[0], pa.scalar(self._tick_ms, pa.int64())).cast(pa.timestamp("ms", "UTC"))
+            fields, names = [moments, *fields], ["_time", *names]
+        return pa.Table.from_arrays(fields, names=names)
 
     def to_pandas(self, query: int = 1, history: bool = False) -> Any:
         """The same as a data frame; needs pandas."""
         return self.to_arrow(query, history).to_pandas()
+
+    def to_polars(self, query: int = 1, history: bool = False) -> Any:
+        """The same as a data frame of Polars, which has to be installed."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow(query, history))
 
     def _now(self, schema: ResultSchema) -> tuple[dict[str, list[Any]], list[Row]]:
         current = self.current(schema.number)

@@ -9,7 +9,18 @@ from pathlib import Path
 
 from tests.docs.pages import ROOT
 
-COPIED = ("gateway", "acquisition", "innet", "basestation", "simulator", "tests", "docs", "examples", "firmware_stubs")
+COPIED = (
+    "gateway",
+    "acquisition",
+    "innet",
+    "basestation",
+    "simulator",
+    "moteloom",
+    "tests",
+    "docs",
+    "examples",
+    "firmware_stubs",
+)
 FILES = ("pyproject.toml", "importlinter.ini", "README.md", "Makefile")
 STEP = re.compile(
     r"<!-- (?P<verb>new|in): (?P<path>[\w./-]+)(?:, (?P<where>after|replace): (?P<text>.+?))? -->\n```\w*\n(?P<code>.*?)^```$"
