@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acquisition.sources.time_bounds import tick_of
 from basestation.cli.query_arguments import (
     BAD_INPUT,
     REFUSED,
@@ -18,7 +19,7 @@ from basestation.cli.query_arguments import (
     query_text,
     read,
 )
-from basestation.cli.recording_arguments import parse_time, tick_of
+from basestation.cli.recording_arguments import parse_time
 from basestation.cli.station_arguments import DATA
 
 if TYPE_CHECKING:
