@@ -39,7 +39,7 @@ from basestation.history.statement import (
     StreamRelation,
     WindowRelation,
 )
-from basestation.history.table_sql import read_once, read_scan
+from basestation.history.table_sql import read_once, read_scan, read_table
 from basestation.history.window_sql import landmark_windows, row_windows, time_windows
 from basestation.planner.plan import Plan
 from basestation.results.schema import make_unique
@@ -49,7 +49,7 @@ from basestation.results.schema import make_unique
 class CompiledQuery:
     """A query in Spark SQL.
 
-    `text` gives `columns`: `_tick`, for windows `_n` and in a loop `_t`, and the columns of the query under `names`; `order` is their
+    `text` gives `columns`: the `tags` (`_tick`, for windows `_n`, in a loop `_t`), and the columns of the query under `names`; `order` is their
     order. `windows` gives the windows, empty ones too; None of a stream. `checks` run before. `inexact` are the names of columns that may differ in the last digits.
     """
 
@@ -58,17 +58,13 @@ class CompiledQuery:
     checks: tuple[Check, ...]
     names: tuple[str, ...]
     inexact: frozenset[str]
-    order: str = "_tick"
+    order: str
+    tags: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of all columns."""
         return (*self.tags, *self.names)
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """The system columns before those of the query."""
-        return ("_tick",) if self.windows is None else ("_tick", "_n")
 
 
 def compile_plan(plan: Plan, sources: Mapping[str, ArchiveView], span: HistoryRange, prefix: str = "") -> CompiledQuery:
@@ -98,6 +94,7 @@ class _Compiler:
     def compile(self) -> CompiledQuery:
         root = self._plan.root
         columns = root.columns
+        tags: tuple[str, ...] = ("_tick",)
         names = tuple(make_unique(column.label for column in columns))
         if isinstance(root, StreamNode):
             ticks = self.statement.span.start, self.statement.span.until
@@ -112,13 +109,14 @@ class _Compiler:
             kept = ", _ord" if self.statement.is_ordered else ""
             order = "_tick, _n" + kept
             body = f"SELECT _w AS _tick, _n{t}{self._outputs(columns, names)}{kept} FROM {relation.name}"
+            tags = ("_tick", "_n", *(["_t"] if t else []))
             windows = self.statement.text(f"SELECT _w AS _tick, _n{t} FROM {relation.windows}")
         inexact = frozenset(n for n, c in zip(names, columns, strict=True) if c in self.statement.scalars.inexact)
         checks = tuple(
             Check(self.statement.text(f"SELECT count(1) FROM ({check.text})"), check.reason)
             for check in dict.fromkeys(self.statement.checks)
         )
-        return CompiledQuery(self.statement.text(body), windows, checks, names, inexact, order)
+        return CompiledQuery(self.statement.text(body), windows, checks, names, inexact, order, tags)
 
     def _outputs(self, columns: Sequence[Column], names: Sequence[str]) -> str:
         texts = [name_of(c) if c.scale is None else unscale(name_of(c), c.scale) for c in columns]
@@ -248,7 +246,7 @@ class _Compiler:
             case WindowAggregation():
                 return self._aggregate(node)
             case LoopWindow():
-                return loop_product(statement, [(node, self._stream(node.child, (0, span.until)))], [])
+                return self._product([node])
             case WindowCrossProduct(inputs=inputs):
                 return self._product(inputs)
             case TableJoin() | TableUnion() | Distinct() | Sort() | Limit():
@@ -265,7 +263,12 @@ class _Compiler:
             return product(self.statement, [(self._windows(node), node.columns) for node in inputs])
         until = self.statement.span.until
         streams = [(node, self._stream(node.child, (0, until))) for node in loops]
-        return loop_product(self.statement, streams, list(inputs))
+        return loop_product(self.statement, streams, list(inputs), self._read_table)
+
+    def _read_table(self, node: PlanNode) -> tuple[str, str, str]:
+        if not isinstance(node, Once):
+            raise SparkRefusedError(f"{type(node).__name__} beside a for-loop has no form in Spark")
+        return read_table(self.statement, node, self._tick_ms)
 
     def _aggregate(self, node: WindowAggregation) -> WindowRelation:
         relation = self._windows(node.child)

@@ -43,6 +43,13 @@ def read_extent(
     return StreamRelation(name, extent.late is LatePolicy.APPEND, frozenset({extent.name}))
 
 
+def read_tuples(statement: SparkStatement, extent: Extent, attributes: Sequence[Column], tick_ms: int) -> str:
+    """The tuples of the history of an extent, with `_beyond`: whether one lies beyond the horizon and never entered."""
+    source = statement.sources[extent.name]
+    taken = _taken(statement, source, attributes, (-_EVER, _EVER), tick_ms)
+    return _entered(statement, extent, taken, with_history=True)
+
+
 def _taken(
     statement: SparkStatement, source: ArchiveView, attributes: Sequence[Column], ticks: Ticks, tick_ms: int
 ) -> str:
@@ -77,7 +84,7 @@ def _day_range(ticks: Ticks, tick_ms: int) -> list[str]:
     return [f"_tick BETWEEN {first} AND {last}", f"`date` BETWEEN DATE'{days[0]}' AND DATE'{days[1]}'"]
 
 
-def _entered(statement: SparkStatement, extent: Extent, taken: str) -> str:
+def _entered(statement: SparkStatement, extent: Extent, taken: str, with_history: bool = False) -> str:
     """The tuples that enter the stream or belong to windows, with `_late`, `_arr` and `_ord`."""
     horizon = extent.horizon if extent.late is LatePolicy.REVISE else None
     needs_lateness = (
@@ -103,14 +110,15 @@ def _entered(statement: SparkStatement, extent: Extent, taken: str) -> str:
     if is_sensed:
         sites = ", ".join(f"{site}L" for site in extent.sites or (0,))
         order = f"array(if(_late, 1L, 0L), if(_late, _tick, 0L), array_position(array({sites}), _site))"
-    where = "TRUE"
+    where, beyond = "TRUE", "FALSE"
     if extent.late is LatePolicy.DROP:
         where = "NOT _late"
     elif horizon is not None:
-        where = f"NOT (_late AND _dlv - _tick > {horizon})"
+        beyond = f"(_late AND _dlv - _tick > {horizon})"
+        where = "TRUE" if with_history else f"NOT {beyond}"
     statement.entered[extent.name] = name = statement.add(
         "entered",
-        f"SELECT *, if(_late, _dlv, {on_time}) AS _arr, {order} AS _ord FROM (\n{judged}) WHERE {where}",
+        f"SELECT *, if(_late, _dlv, {on_time}) AS _arr, {order} AS _ord, {beyond} AS _beyond FROM (\n{judged}) WHERE {where}",
     )
     return name
 

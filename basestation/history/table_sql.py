@@ -1,9 +1,10 @@
 """Table SQL: stored extents and the history of streams, read at ticks or once (semantics 1.6, 2.6, 10.7)."""
 
+from acquisition.extent import ExtentKind
 from basestation.algebra.table import Once, Scan
 from basestation.history.refusal import SparkRefusedError
 from basestation.history.scalar_sql import columns_text, name_of
-from basestation.history.source_sql import attribute_text
+from basestation.history.source_sql import attribute_text, read_tuples
 from basestation.history.statement import ArchiveView, Grid, SparkStatement, WindowRelation
 from basestation.history.window_sql import grid_windows, make_grid, spread
 
@@ -20,13 +21,7 @@ def read_once(statement: SparkStatement, node: Once, tick_ms: int) -> WindowRela
 
 
 def _read(statement: SparkStatement, node: Scan | Once, grid: Grid, tick_ms: int) -> WindowRelation:
-    if node.extent.name not in statement.sources:
-        raise SparkRefusedError(f"`{node.extent.name}` has no archive")
-    source = statement.sources[node.extent.name]
-    if node.history:
-        table, low, high = _history(statement, node, tick_ms), "_arr", f"{grid.last}L"
-    else:
-        table, low, high = _versions(statement, node, source), "_from", "_to"
+    table, low, high = read_table(statement, node, tick_ms)
     columns = columns_text(node.columns)
     if grid.is_empty:
         body = f"SELECT CAST(NULL AS BIGINT) AS _w, 1L AS _n, _ord{columns} FROM {table} WHERE FALSE"
@@ -38,6 +33,15 @@ def _read(statement: SparkStatement, node: Scan | Once, grid: Grid, tick_ms: int
     return WindowRelation(
         statement.add("rows", body), grid_windows(statement, grid), grid, frozenset({node.extent.name})
     )
+
+
+def read_table(statement: SparkStatement, node: Scan | Once, tick_ms: int) -> tuple[str, str, str]:
+    """(the part with the rows of a stored extent or a history, the columns with the first and last tick at which each is seen)."""
+    source = statement.sources.get(node.extent.name)
+    if source is None:
+        raise SparkRefusedError(f"`{node.extent.name}` has no archive")
+    rows = _history(statement, node, tick_ms) if node.history else _versions(statement, node, source)
+    return rows, "_from", "_to"
 
 
 def _versions(statement: SparkStatement, node: Scan | Once, source: ArchiveView) -> str:
@@ -55,4 +59,18 @@ def _versions(statement: SparkStatement, node: Scan | Once, source: ArchiveView)
 
 def _history(statement: SparkStatement, node: Scan | Once, tick_ms: int) -> str:
     """All tuples of a stream with their arrival; those beyond the horizon too, without an index."""
-    raise SparkRefusedError("HISTORY is not compiled yet")
+    extent = node.extent
+    known = {"tick": "_tick", "index": "_idx", "_site": "_site", "_arrival": "_arr"}
+    if extent.kind is not ExtentKind.SENSED:
+        known["_site"] = "CAST(NULL AS BIGINT)"
+    attributes = [column for column in node.attributes if column.name not in known]
+    entered = read_tuples(statement, extent, attributes, tick_ms)
+    index = "CAST(NULL AS BIGINT)"
+    if statement.is_ordered:
+        index = "CASE WHEN NOT _beyond THEN CAST(row_number() OVER (PARTITION BY _beyond ORDER BY _arr, _ord) AS BIGINT) END"
+    columns = "".join(f", {known.get(c.name or '', name_of(c))} AS {name_of(c)}" for c in node.attributes)
+    body = f"SELECT *, {index} AS _idx FROM {entered}"
+    return statement.add(
+        "history",
+        f"SELECT _arr AS _from, {2**62}L AS _to, array(_arr, coalesce(_idx, {2**62}L)) AS _ord{columns} FROM ({body})",
+    )

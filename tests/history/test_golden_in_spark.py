@@ -17,7 +17,7 @@ from tests.history.in_spark import (
     views,
 )
 
-MOST_REFUSED = 0.17
+MOST_REFUSED = 0.095
 """The share of golden queries that Spark may refuse; docs/history.md lists why."""
 
 
