@@ -34,6 +34,7 @@ COPIED = (
     "gateway",
     "innet",
     "simulator",
+    "moteloom",
     "tests",
     "examples",
     "docs",
@@ -50,6 +51,7 @@ NEAREST = {
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/language": ("tests/language",),
     "basestation/shell": ("tests/shell",),
+    "moteloom": ("tests/client",),
     "basestation/planner": (
         ANSWERS,
         "tests/planner/test_multiple_search.py",

@@ -25,7 +25,7 @@ example:
 
 
 def run(options: argparse.Namespace) -> int:
-    from basestation.client.http import StationError
+    from moteloom.client import StationError
 
     try:
         return _print_events(options)

@@ -23,7 +23,7 @@ example:
 
 
 def run(options: argparse.Namespace) -> int:
-    from basestation.client.http import StationError
+    from moteloom.client import StationError
 
     try:
         if options.latest is not None:

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import urllib.parse
+from collections.abc import Mapping
 from typing import Any
 
 from basestation.cli.station_arguments import add_station, client_of, print_station_error
@@ -77,7 +78,7 @@ def _add_watch(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from acquisition.errors import InputError
     from basestation.cli.query_arguments import BAD_INPUT, print_input_error
-    from basestation.client.http import StationError
+    from moteloom.client import StationError
 
     try:
         return _VERBS[options.verb](options)
@@ -167,10 +168,9 @@ def _change(options: argparse.Namespace) -> int:
 
 def _watch(options: argparse.Namespace) -> int:
     left = options.count
-    client = client_of(options)
-    number = client.get(_path(options))["number"]
-    for updates in client.updates(number, options.after, WAIT_SECONDS):
-        for update in updates:
+    query = client_of(options).query(options.which)
+    for updates in query.pages(options.after, wait=WAIT_SECONDS):
+        for update in (each.line for each in updates):
             if update["type"] == "epoch" and options.output == "table" and not options.epochs:
                 continue
             print(json.dumps(update) if options.output == "json" else _line(update))
@@ -198,7 +198,7 @@ def _print_query(query: dict[str, Any], options: argparse.Namespace) -> None:
         print(f"  {query['lifetime_violation']}")
 
 
-def _line(update: dict[str, Any]) -> str:
+def _line(update: Mapping[str, Any]) -> str:
     """An update as one line: time, coverage, rows; rows that a revision takes back have a minus."""
     match update["type"]:
         case "tuple":

@@ -41,8 +41,8 @@ examples:
 def run(args: argparse.Namespace) -> int:
     """Run the shell; the exit code."""
     from acquisition.errors import InputError
-    from basestation.client.http import StationError
     from gateway.diagnostics import DiagnosticError
+    from moteloom.client import StationError
 
     if args.input and args.schema is None:
         print("moteloom shell: --input needs --schema", file=sys.stderr)

@@ -6,18 +6,17 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from moteloom.station_address import CERTIFICATE_FILE as CERTIFICATE_FILE
+from moteloom.station_address import DATA as DATA
+from moteloom.station_address import TOKEN_FILE as TOKEN_FILE
+from moteloom.station_address import URL
+from moteloom.station_address import URL_FILE as URL_FILE
 
 if TYPE_CHECKING:
-    import ssl
+    from moteloom.client import StationClient, StationError
 
-    from basestation.client.http import StationClient, StationError
-
-DATA = "moteloom-data"
-TOKEN_FILE, URL_FILE, CERTIFICATE_FILE = "token", "url", "certificate.pem"
 REFUSED, UNREACHABLE = 2, 4
-THIS_MACHINE = "localhost", "127.0.0.1", "::1"
-URL = "http://127.0.0.1:8137"
 
 
 def add_station(parser: argparse.ArgumentParser) -> None:
@@ -58,51 +57,9 @@ def parse_port(text: str) -> int:
 
 def client_of(options: argparse.Namespace) -> "StationClient":
     """The client that the arguments describe."""
-    from basestation.client.http import StationClient
+    from moteloom.client import connect
 
-    own = _read(options.data / URL_FILE) or URL
-    url = options.url or own
-    token = options.token
-    if token is None and (url.rstrip("/") == own or _is_here(url)):
-        token = _read(options.data / TOKEN_FILE)  # no other machine learns it unless it is given for that one
-    return StationClient(url, token, _trust(options, url.rstrip("/") == own))
-
-
-def _trust(options: argparse.Namespace, is_own: bool) -> "ssl.SSLContext | None":
-    """The certificates to trust; None for the system's.
-
-    The station of --data is known by its very certificate, whatever name that is for.
-    """
-    path = options.ca or (options.data / CERTIFICATE_FILE if is_own else None)
-    if path is None or (options.ca is None and not path.exists()):
-        return None
-    import ssl
-
-    from basestation.client.http import StationError
-
-    try:
-        context = ssl.create_default_context(cafile=path)
-    except (OSError, ssl.SSLError) as why:
-        raise StationError(f"the certificates in {path} cannot be used: {why.strerror or why}") from why
-    if options.ca is None:
-        context.check_hostname = False
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
-
-
-def _is_here(url: str) -> bool:
-    try:
-        return urlsplit(url).hostname in THIS_MACHINE
-    except ValueError:  # not a URL; the request says so
-        return False
-
-
-def _read(path: Path) -> str | None:
-    """A file that a station wrote into its data directory; None where it is not on this machine or not readable."""
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
+    return connect(options.url, options.token, data=options.data, ca=options.ca)
 
 
 def print_station_error(error: "StationError", as_json: bool) -> int:

@@ -24,7 +24,7 @@ example:
 
 
 def run(options: argparse.Namespace) -> int:
-    from basestation.client.http import StationError
+    from moteloom.client import StationError
 
     try:
         found = client_of(options).get("/v1/topology")

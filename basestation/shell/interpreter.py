@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TextIO
 
 from acquisition.errors import InputError
-from basestation.client.http import StationError
 from basestation.language.lexer import NUMBER, STRING, tokenize
 from basestation.language.parser import parse
 from basestation.language.syntax import Explain
@@ -17,6 +16,7 @@ from basestation.shell.chart import Chart
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
 from gateway.source import Source, did_you_mean
+from moteloom.client import StationError
 
 HELP = """\
   QUERY;              run a statement and show its answers; Ctrl-C ends it

@@ -1,16 +1,14 @@
 """StationSource: a shell on a running station, over its REST interface."""
 
-import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from acquisition.extent import Catalog, Extent, ExtentKind
 from acquisition.schema import Attribute, Schema, Type
-from basestation.client.http import ENDED_STATES, StationClient
 from basestation.explain import render_statement
 from basestation.shell.answer_source import Line
-
-WAIT_SECONDS = 20
+from moteloom.client import Query, StationClient
+from moteloom.client.requests import ENDED_STATES, path_of
 
 
 class StationSource:
@@ -29,38 +27,35 @@ class StationSource:
         return Catalog({extent.name: extent for extent in extents})
 
     def answers(self, text: str) -> Iterator[Line]:
-        number = int(self._client.post("/v1/queries", text)["number"])
-        self._notify(f"query {number} runs; Ctrl-C stops it")
+        query = self._client.submit(text)
+        self._notify(f"query {query.number} runs; Ctrl-C stops it")
         try:
-            yield from self.watch(str(number))
+            yield from _lines(query)
         finally:
-            if self._client.get(f"/v1/queries/{number}")["state"] not in ENDED_STATES:
-                self._client.post(f"/v1/queries/{number}/stop")
-                self._notify(f"query {number} is stopped")
+            if query.state not in ENDED_STATES:
+                query.stop()
+                self._notify(f"query {query.number} is stopped")
 
     def watch(self, query: str) -> Iterator[Line]:
-        found = self._client.get(_path(query))
-        yield {"type": "schema", "query": found["number"], "kind": found["kind"], "columns": found["columns"]}
-        for updates in self._client.updates(found["number"], 0, WAIT_SECONDS):
-            yield from updates
+        yield from _lines(self._client.query(query))
 
     def explain(self, text: str) -> str:
         return "\n".join(map(render_statement, self._client.post("/v1/explain", text)["statements"]))
 
     def manage(self, command: str, argument: str) -> Iterator[str]:
         if command == "submit":
-            yield f"query {self._client.post('/v1/queries', argument)['number']} runs"
+            yield f"query {self._client.submit(argument).number} runs"
         elif command == "l":
-            after = 0
-            while page := self._client.get("/v1/queries", after=after)["queries"]:
-                yield from map(_describe, page)
-                after = page[-1]["number"]
+            yield from (_describe(query.description) for query in self._client.queries())
         else:
-            yield _describe(self._client.post(f"{_path(argument)}/{command}"))
+            yield _describe(self._client.post(f"{path_of(argument)}/{command}"))
 
 
-def _path(query: str) -> str:
-    return f"/v1/queries/{urllib.parse.quote(query, safe='')}"
+def _lines(query: Query) -> Iterator[Line]:
+    found = query.description
+    yield {"type": "schema", "query": found["number"], "kind": found["kind"], "columns": found["columns"]}
+    for update in query.updates():
+        yield update.line
 
 
 def _describe(query: dict[str, Any]) -> str:

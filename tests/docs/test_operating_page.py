@@ -109,7 +109,7 @@ def test_commands_of_the_page_work_in_their_order(tmp_path, need):
 def test_every_message_of_the_table_is_one_of_the_program():
     rooms = (
         "basestation/station",
-        "basestation/client",
+        "moteloom/client",
         "basestation/rest",
         "basestation/controller",
         "basestation",

@@ -11,7 +11,6 @@ import pytest
 
 from basestation.cli.station_arguments import client_of
 from basestation.cli.station_interface import Interface, add_interface, publish_certificate, read_interface
-from basestation.client.http import StationError
 from basestation.rest.access import TokenScope
 from basestation.rest.limits import RequestLimits
 from basestation.station.certificate import Certificate
@@ -19,6 +18,8 @@ from basestation.station.rest_server import RestServer
 from gateway.errors import TransportError
 from gateway.toml import ConfigError
 from innet.deployment.toml_reader import read_deployment
+from moteloom.client import StationClient, StationError
+from moteloom.station_address import Address
 from tests.docs.pages import ROOT
 from tests.rest.running_station import TOKEN, RunningStation
 from tests.station.certificates import make_certificate
@@ -214,10 +215,7 @@ def test_wrong_tables_are_shown_with_their_place(deployment, text, message):
 def test_canary_route_needs_a_token_over_tls_too(station, pair):
     station.tokens.create("reader", [TokenScope.READ])
     with RestServer(station.control, station.tokens, certificate=Certificate(*pair)) as server:
-        context = ssl.create_default_context(cafile=pair[0])
-        context.check_hostname = False
-        from basestation.client.http import StationClient
-
         with pytest.raises(StationError, match="asks for a token"):
-            StationClient(server.url, "wrong", context).get("/v1/queries")
-        assert StationClient(server.url, TOKEN, context).get("/v1/queries") == {"queries": [], "next": 0}
+            StationClient(Address(server.url, "wrong", pair[0], has_own_certificate=True)).get("/v1/queries")
+        known = StationClient(Address(server.url, TOKEN, pair[0], has_own_certificate=True))
+        assert known.get("/v1/queries") == {"queries": [], "next": 0}

@@ -1,6 +1,5 @@
 """`moteloom run` as its user starts it: a process of its own, killed and started again, asked by the other commands."""
 
-import argparse
 import http.server
 import json
 import os
@@ -15,12 +14,11 @@ from typing import ClassVar
 import pytest
 
 from basestation.cli.run import _seconds
-from basestation.cli.station_arguments import client_of
-from basestation.client.http import StationClient, StationError
 from basestation.station.assembly import make_factory
 from basestation.station.durable import DurableStation
 from basestation.station.journal import Journal
 from basestation.testbed.live_motes import MoteScenario
+from moteloom.client import StationError, connect
 from tests.docs.pages import ROOT
 
 SCENARIO = ROOT / "examples/roadbridge/night.scenario.toml"
@@ -170,35 +168,18 @@ class Stranger(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_client_names_what_is_no_station():
+def test_client_names_what_is_no_station(tmp_path):
     with http.server.HTTPServer(("127.0.0.1", 0), Stranger) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
         for wrong in (url, f"{url}/moved", "nowhere", "http://[", "http://127.0.0.1:1"):
             with pytest.raises(StationError, match="no station answers at"):
-                StationClient(wrong, "secret").get("/v1/queries")
+                connect(wrong, "secret").get("/v1/queries")
         with pytest.raises(StationError, match="answers 501") as refused:
-            StationClient(url, None).post("/v1/queries", "")
+            connect(url, data=tmp_path).post("/v1/queries", "")
         assert refused.value.problem["status"] == 501
         server.shutdown()
-    assert Stranger.given == ["Bearer secret", "Bearer secret", None]
-
-
-@pytest.mark.parametrize(
-    ("url", "token"),
-    [
-        (None, "secret"),
-        ("http://field.example:8137/", "secret"),
-        ("http://localhost:9", "secret"),
-        ("http://other.example:8137", None),
-        ("http://[", None),
-    ],
-)
-def test_token_of_the_folder_goes_to_its_own_station(url, token, tmp_path):
-    (tmp_path / "token").write_text("secret\n")
-    (tmp_path / "url").write_text("http://field.example:8137\n")
-    client = client_of(argparse.Namespace(url=url, token=None, ca=None, data=tmp_path))
-    assert client._token == token
+    assert Stranger.given == ["Bearer secret", "Bearer secret"]
 
 
 def test_clock_goes_on_while_the_machine_sleeps(monkeypatch):

@@ -1,1 +1,0 @@
-"""Client: the command line as a user of the REST interface of a station."""

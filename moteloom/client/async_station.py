@@ -1,0 +1,150 @@
+"""AsyncStationClient and AsyncQuery: the client for asyncio. Methods are those of `moteloom.client.station`, to be awaited."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from moteloom.client import requests
+from moteloom.client.answer import Answer
+from moteloom.client.requests import Patience, Request, StationError, path_of
+from moteloom.client.results import WAIT_SECONDS, ResultReader, Update
+from moteloom.client.station import PATIENCE
+from moteloom.station_address import Address, find_station
+
+
+def connect_async(
+    url: str | None = None,
+    token: str | None = None,
+    *,
+    data: str | Path | None = None,
+    ca: str | Path | None = None,
+    patience: float = 0.0,
+) -> "AsyncStationClient":
+    """As `connect`: `async with connect_async() as station`."""
+    return AsyncStationClient(find_station(url, token, data, ca), patience)
+
+
+class AsyncStationClient:
+    """A running station. Methods raise StationError where it refuses, or cannot be reached."""
+
+    def __init__(
+        self, address: Address, patience: float = 0.0, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self.url = address.url
+        self._patience, self._address, self._transport = patience, address, transport
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> "AsyncStationClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, why: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def send(self, request: Request) -> Any:
+        """The JSON of the answer to a request, sent again as the patience of this station allows."""
+        patience = Patience(self._patience)
+        while True:
+            try:
+                return await self.send_once(request)
+            except StationError as error:
+                await asyncio.sleep(patience.delay(error))
+
+    async def send_once(self, request: Request) -> Any:
+        """The JSON of the answer to a request."""
+        try:
+            if self._http is None:
+                self._http = httpx.AsyncClient(**requests.http_arguments(self._address), transport=self._transport)
+            answer = await self._http.request(**request.arguments())
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as why:
+            raise requests.unreachable(self.url, why) from None
+        return requests.read_answer(answer, self.url)
+
+    async def get(self, path: str, **parameters: Any) -> Any:
+        """The JSON of a route, for routes without a method here."""
+        return await self.send(requests.get(path, **parameters))
+
+    async def post(self, path: str, body: str = "", **parameters: Any) -> Any:
+        """The JSON of the answer to a text, for routes without a method here; it is carried out once."""
+        return await self.send(requests.post(path, body, requests.new_key(), **parameters))
+
+    async def submit(self, text: str, name: str | None = None) -> "AsyncQuery":
+        """Start a query."""
+        return AsyncQuery(self, await self.post("/v1/queries", text, name=name))
+
+    async def query(self, query: int | str) -> "AsyncQuery":
+        """The query with a number or name."""
+        return AsyncQuery(self, await self.get(path_of(query)))
+
+    async def extents(self) -> list[dict[str, Any]]:
+        """The extents that queries may read, with their attributes."""
+        return list((await self.get("/v1/extents"))["extents"])
+
+    async def latest(self, extent: str) -> list[dict[str, Any]]:
+        """The newest value of each attribute at each site."""
+        return list((await self.send(requests.latest(extent)))["sites"])
+
+    async def push(
+        self, extent: str, rows: Iterable[Mapping[str, Any]] | bytes, media_type: str = requests.LINES
+    ) -> dict[str, Any]:
+        """Deliver tuples to an extent; the receipt says how many are durable, and why the others were rejected."""
+        return dict(await self.send(requests.push(extent, rows, media_type, requests.new_key())))
+
+
+class AsyncQuery:
+    """A query of a station. `description` is what the station said of it last."""
+
+    def __init__(self, station: AsyncStationClient, description: Mapping[str, Any]) -> None:
+        self._station = station
+        self.description = dict(description)
+
+    def __repr__(self) -> str:
+        return f"<AsyncQuery {self.number}, {self.description['state']}: {' '.join(self.description['text'].split())}>"
+
+    @property
+    def number(self) -> int:
+        return int(self.description["number"])
+
+    async def state(self) -> str:
+        """Its state now."""
+        self.description = dict(await self._station.get(path_of(self.number)))
+        return str(self.description["state"])
+
+    async def updates(
+        self, after: int = 0, epoch: str | None = None, *, wait: float = WAIT_SECONDS, patience: float = PATIENCE
+    ) -> AsyncIterator[Update]:
+        """Its updates behind a number, as they come, to its end; as `Query.updates`."""
+        reader, waiting = ResultReader(self.number, after, epoch, wait), Patience(patience)
+        while not reader.is_over:
+            try:
+                found = await self._station.send_once(reader.request())
+            except StationError as error:
+                await asyncio.sleep(waiting.delay(reader.take_error(error)))
+                continue
+            waiting.reset()
+            for update in reader.take(found):
+                yield update
+
+    async def current(self) -> Answer:
+        """The sum of all updates until now."""
+        reader = ResultReader(self.number)
+        updates: list[Update] = []
+        while page := reader.take(await self._station.send(reader.request())):
+            updates += page
+        return Answer(reader.columns, updates)
+
+    async def stop(self, drain: bool = False) -> None:
+        """End it; with `drain` after the readings that are on their way."""
+        self.description = dict(
+            await self._station.post(f"{path_of(self.number)}/stop", drain="true" if drain else None)
+        )

@@ -1,0 +1,218 @@
+"""The Python client against a running station: submit, updates that resume, current answers as tables, refusals."""
+
+import asyncio
+import itertools
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from moteloom.client import ResultsGoneError, StationClient, StationError, connect, connect_async
+from moteloom.client.requests import Patience
+from moteloom.client.results import ResultReader
+from moteloom.station_address import find_station
+from tests.client.cutting_proxy import CuttingProxy
+
+QUERY = "SELECT site, temp FROM field [NOW]"
+
+
+def first(query, count, **more):
+    return list(itertools.islice(query.updates(**more), count))
+
+
+def test_submitted_query_gives_updates_with_rows_and_coverage(station):
+    query = station.submit(QUERY, name="all-sites")
+    updates = first(query, 5)
+    assert [update.number for update in updates] == [1, 2, 3, 4, 5]
+    full = next(update for update in query.updates() if update.coverage == {"field": (2, 2)})
+    assert sorted(row[0] for row in full.rows) == [3, 4] and full.kind == "window"
+    assert full.time.tzinfo is not None and full.time > datetime(2020, 1, 1, tzinfo=UTC)
+    assert station.query("all-sites").number == query.number and query.number in [q.number for q in station.queries()]
+    query.pause()
+    assert query.state == "paused"
+    query.resume()
+    query.stop()
+    assert query.state == "stopped" and repr(query) == f"<Query {query.number}, stopped: {QUERY}>"
+
+
+@pytest.mark.promise("resume")
+def test_updates_go_on_behind_a_number_in_another_client(running, station):
+    query = station.submit(QUERY)
+    before = first(query, 4)
+    with connect(running.url, running.token) as other:
+        after = first(other.query(query.number), 4, after=before[-1].number, epoch=before[-1].epoch)
+    assert [update.number for update in before + after] == list(range(1, 9))
+    query.stop()
+
+
+@pytest.mark.promise("resume")
+def test_client_cut_at_random_bytes_has_each_update_once(running, counts, rng):
+    times = counts(20, 200)
+    with connect(running.url, running.token) as direct:
+        query = direct.submit(QUERY)
+        with CuttingProxy(httpx.URL(running.url).netloc.decode().split(":"), rng.random()) as proxy:
+            with connect(proxy.url, running.token, patience=60) as station:
+                numbers, updates = [], station.query(query.number).updates(wait=1)
+                for update in updates:
+                    numbers.append(update.number)
+                    if proxy.cuts >= times and len(numbers) > 20:
+                        break
+        assert numbers == list(range(1, len(numbers) + 1)) and proxy.cuts >= times
+        query.stop()
+
+
+def test_updates_end_with_the_query(station):
+    query = station.submit(QUERY)
+    seen = first(query, 3)
+    query.stop()
+    rest = list(query.updates(after=seen[-1].number, wait=1))
+    assert [update.number for update in rest] == list(range(4, 4 + len(rest)))
+
+
+def test_current_answer_is_the_sum_of_updates_as_tables(station):
+    query = station.submit("SELECT site, temp, temp FROM field [NOW]")
+    updates = first(query, 4)
+    query.stop()
+    answer = query.current()
+    assert len(answer) >= len(updates[0].rows) and answer.to_dicts()[0].keys() == {
+        "_time", "_used", "_due", "site", "temp", "temp_2",
+    }  # fmt: skip
+    table = answer.to_arrow()
+    assert table.num_rows == len(answer) and str(table.schema[0].type) == "timestamp[ms, tz=UTC]"
+    assert answer.to_polars()["site"].to_list() == list(answer.to_pandas()["site"]) == table["site"].to_pylist()
+    shown = answer._repr_html_()
+    assert "<td>4</td>" in shown and "<svg" in shown and f"<p>{len(answer)} rows</p>" in shown
+
+
+def test_refused_query_has_its_diagnostics(station):
+    with pytest.raises(StationError, match="no column `tmep`") as refused:
+        station.submit("SELECT tmep FROM field [NOW]")
+    [diagnostic] = refused.value.problem["diagnostics"]
+    assert (refused.value.status, diagnostic["code"], diagnostic["column"]) == (422, "SN202", 8)
+    assert not refused.value.is_passing
+
+
+@pytest.mark.parametrize(("call", "status"), [
+    (lambda station: station.query(99_999), 404),
+    (lambda station: station.query("no such"), 404),
+    (lambda station: station.latest("nowhere/../field"), 404),
+    (lambda station: station.submit(""), 422),
+])  # fmt: skip
+def test_requests_that_name_nothing_are_refused(station, call, status):
+    with pytest.raises(StationError) as refused:
+        call(station)
+    assert refused.value.status == status
+
+
+def test_wrong_token_is_refused(running):
+    with connect(running.url, "wrong") as station, pytest.raises(StationError) as refused:
+        station.extents()
+    assert refused.value.status == 401
+
+
+def test_extents_latest_and_health(station):
+    query = station.submit(QUERY)
+    first(query, 3)
+    assert [extent["name"] for extent in station.extents()][:1] == ["field"]
+    assert {site["site"] for site in station.latest("field")} == {3, 4} and "ok" in station.health()
+    query.stop()
+
+
+def test_results_from_the_wrong_epoch_are_gone(station):
+    query = station.submit(QUERY)
+    first(query, 1)
+    with pytest.raises(ResultsGoneError, match="backup"):
+        next(query.updates(after=1, epoch="00000000"))
+    query.stop()
+
+
+def test_async_client_does_the_same(running):
+    async def use():
+        async with connect_async(running.url, running.token) as station:
+            query = await station.submit(QUERY)
+            numbers = []
+            async for update in query.updates():
+                numbers.append(update.number)
+                if len(numbers) == 3:
+                    break
+            with pytest.raises(StationError, match="SELCT"):
+                await station.submit("SELCT")
+            await query.stop()
+            return numbers, await query.state(), len(await query.current()) > 0, await station.extents()
+
+    numbers, state, has_rows, extents = asyncio.run(use())
+    assert numbers == [1, 2, 3] and state == "stopped" and has_rows and extents[0]["name"] == "field"
+
+
+def test_client_imports_no_engine():
+    code = "import moteloom.client, sys; print(sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for name in ("basestation", "acquisition", "innet", "simulator", "numpy", "pyarrow", "pandas", "fastapi"):
+        assert f"'{name}'" not in loaded
+
+
+# --- without a station ---
+
+
+def test_no_station_is_an_error_with_the_url():
+    for url in ("http://127.0.0.1:9", "nowhere", "http://[", "ftp://a"):
+        with pytest.raises(StationError, match="no station answers at"):
+            connect(url).extents()
+
+
+def test_request_is_sent_again_while_no_station_answers():
+    keys = []
+
+    def answer(request):
+        keys.append(request.headers["idempotency-key"])
+        if len(keys) < 3:
+            raise httpx.ConnectError("refused")
+        return httpx.Response(201, json={"number": 7, "state": "running", "text": "x"})
+
+    station = StationClient(find_station("http://field:1", None, None), 60, httpx.MockTransport(answer))
+    assert station.submit("SELECT 1").number == 7 and len(set(keys)) == 1
+
+
+def test_patience_waits_longer_each_time_and_ends():
+    patience, waits = Patience(10), []
+    with pytest.raises(StationError, match="gone"):
+        while True:
+            waits.append(patience.delay(StationError("gone")))
+    assert waits[:3] == [0.02, 0.04, 0.08] and sum(waits) == pytest.approx(10)
+    refused = StationError("no", {"status": 422})
+    with pytest.raises(StationError, match="no"):
+        Patience(10).delay(refused)
+
+
+def test_reader_asks_for_the_state_only_where_nothing_came():
+    reader = ResultReader(3, after=5)
+    page = {"next": 5, "epoch": "ab", "columns": [], "updates": []}
+    assert reader.request().path == "/v1/queries/3/results" and reader.take(page) == []
+    assert reader.request().path == "/v1/queries/3" and reader.take({"state": "stopped"}) == []
+    assert reader.request().parameters["wait"] == 0 and not reader.is_over
+    assert reader.take(page) == [] and reader.is_over
+
+
+def test_page_is_smaller_after_a_cut_and_grows_again():
+    reader = ResultReader(3)
+    for expected in (500, 250):
+        reader.take_error(StationError("cut"))
+        assert reader.request().parameters["limit"] == expected
+    reader.take({"next": 1, "epoch": "ab", "columns": [], "updates": [{"number": 1}]})
+    assert reader.request().parameters["limit"] == 500
+
+
+@pytest.mark.parametrize(("url", "expected"), [
+    (None, "secret"), ("http://field.example:8137/", "secret"), ("http://localhost:9", "secret"),
+    ("http://other.example:8137", None), ("http://[", None),
+])  # fmt: skip
+def test_token_of_a_folder_goes_to_its_own_station_only(url, expected, tmp_path, monkeypatch):
+    monkeypatch.delenv("MOTELOOM_URL", raising=False)
+    monkeypatch.delenv("MOTELOOM_TOKEN", raising=False)
+    (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "url").write_text("http://field.example:8137\n")
+    assert find_station(url, None, tmp_path).token == expected
+    monkeypatch.setenv("MOTELOOM_TOKEN", "given")
+    assert find_station(url, None, tmp_path).token == "given"
