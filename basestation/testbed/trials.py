@@ -18,6 +18,7 @@ from basestation.results.feed import Feed
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.testbed.event_testbed import EventTestbed
 from basestation.testbed.steady_state import DAY_MS, LEAST_ROUNDS, SteadyState, SteadyStateMeter, predict_lifetime
+from basestation.testbed.timeline import Timeline, TimelineRecorder
 from basestation.testbed.trial_files import TrialFiles
 from basestation.testbed.vector_testbed import VectorTestbed
 from basestation.updates.update import EpochMarks, Update, WindowUpdates, split_interleaved
@@ -83,6 +84,7 @@ class Trial:
     coverage: Mapping[str, float]
     refused: Mapping[str, DiagnosticError]
     decided: tuple[tuple[str, MigrationEvent], ...]
+    timeline: Timeline
     errors: Mapping[str, int]
 
     def figures(self) -> dict[str, float]:
@@ -221,14 +223,19 @@ class TrialRun:
     def run(self, ms: int, on_progress: Callable[[int], None] = lambda ms: None) -> Trial:
         """Run for `ms` milliseconds; `on_progress` is called with the time so far. The files are complete at the end."""
 
+        recorder = TimelineRecorder(ms)
+
         def step(done: int) -> None:
             self._process_updates()
             self._steady.read()
+            if recorder.is_due(done):
+                answers = {name: len(windows) for name, windows in self._windows.items()}
+                recorder.record(done, sum(self.bed.spent().values()), answers)
             on_progress(done)
 
         try:
             self.bed.run_until(ms, step)
-            trial = self._trial()
+            trial = self._trial(recorder.finish(self._window_coverage()))
             if self._files:
                 _write_figures(self._files, trial)
                 self._files.publish()
@@ -262,7 +269,19 @@ class TrialRun:
                 self._revisions[name] += key in windows
                 windows[key] = [sum(column) for column in zip(*filter(None, each.coverage.values()), strict=True)]
 
-    def _trial(self) -> Trial:
+    def _window_coverage(self) -> dict[str, tuple[tuple[int, float], ...]]:
+        """By query (milliseconds since the scenario began, share) of each window with readings due."""
+        tick_ms, begin_ms = self.bed.catalog.tick_ms, self._scenario.begin_ms
+        return {
+            name: tuple(
+                (tick * tick_ms - begin_ms, used[0] / used[1])
+                for (tick, _), used in sorted(found.items())
+                if used and used[1]
+            )
+            for name, found in self._windows.items()
+        }
+
+    def _trial(self, timeline: Timeline) -> Trial:
         bed = self.bed
         names, coverage = {number: name for name, number in bed.numbers.items()}, {}
         for name, windows in self._windows.items():
@@ -283,6 +302,7 @@ class TrialRun:
             coverage=coverage,
             refused=dict(bed.refused),
             decided=tuple((names[each.query], each) for each in bed.decided),
+            timeline=timeline,
             errors=dict(bed.station.errors + bed.station.events.counts),
         )
 

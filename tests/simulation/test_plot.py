@@ -1,0 +1,91 @@
+"""moteloom sim run --plot: coverage, energy and answers over time, as SVG."""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from basestation.testbed import timeline_chart
+from basestation.testbed.timeline import POINTS, Timeline, TimelineRecorder
+from basestation.testbed.timeline_chart import LEFT, PANEL, RIGHT, WIDE, draw_timelines
+from tests.simulation.scenario_judge import FOLDER
+from tests.simulation.test_cli import moteloom_sim
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def lines_of(chart):
+    """(name, points) of each line of a chart."""
+    return [
+        (line.find(f"{SVG}title").text, [tuple(map(float, pair.split(","))) for pair in line.attrib["points"].split()])
+        for line in ElementTree.fromstring(chart).iter(f"{SVG}polyline")
+    ]
+
+
+def test_chart_has_a_line_for_each_seed_and_query(tmp_path, capsys):
+    chart = tmp_path / "calm.svg"
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "3min", "--seeds", "1..2", "--plot", chart, "-o", "json") == 0
+    runs = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["type"] == "run"]
+    text = chart.read_text()
+    lines = lines_of(text)
+    assert [name for name, _ in lines] == ["now", "minute"] * 2 + ["all motes"] * 2 + ["now", "minute"] * 2
+    texts = [each.text for each in ElementTree.fromstring(text).iter(f"{SVG}text")]
+    assert texts[0] == "calm, seeds 1 to 2" and {"coverage of each window", "joules used", "answers", "minutes"} < {
+        *texts
+    }
+    for _, points in lines:
+        assert all(LEFT <= x <= WIDE - RIGHT for x, _ in points) and len(points) > 1
+        assert [x for x, _ in points] == sorted(x for x, _ in points)
+    energy = [points[-1][1] for name, points in lines if name == "all motes"]
+    joules = [run["figures"]["joules"] for run in runs]
+    top, bottom = min(y for name, points in lines[4:6] for _, y in points), lines[4][1][0][1]
+    assert energy[joules.index(max(joules))] == top and bottom - PANEL <= top < bottom
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_timeline_ends_with_the_figures_of_the_run():
+    recorder = TimelineRecorder(10_000)
+    for ms in range(1, 10_001):
+        if recorder.is_due(ms):
+            recorder.record(ms, ms / 10, {"a": ms})
+    made = recorder.finish({})
+    assert made.ms[-1] == 10_000 and made.joules[-1] == 1_000.0 and made.answers["a"][-1] == 10_000
+    assert POINTS <= len(made.ms) <= POINTS + 2
+
+
+def test_names_of_queries_are_escaped():
+    made = Timeline((1, 2), (0.0, 0.0), {"<b>&": (0, 1)}, {"<b>&": ((1, 0.5), (2, 1.0))})
+    assert [name for name, _ in lines_of(draw_timelines("<x>", [made]))] == ["<b>&", "all motes", "<b>&"]
+
+
+def test_run_without_queries_has_a_chart():
+    assert lines_of(draw_timelines("none", [Timeline((1_000,), (3.0,), {}, {})]))[0][0] == "all motes"
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [(1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]), (37.0, [0, 10, 20, 30]), (1e-7, [k * 2e-8 for k in range(6)])],
+)
+def test_ticks_of_an_axis_are_round(most, ticks):
+    assert timeline_chart._ticks(most) == pytest.approx(ticks)
+
+
+def test_long_runs_are_drawn_with_few_points():
+    made = timeline_chart._thin([(at, at % 2) for at in range(10_000)])
+    assert len(made) <= timeline_chart.POINTS and made[0][1] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.promise("bad-files")
+def test_chart_that_cannot_be_written_is_reported_first(tmp_path, capsys):
+    for name, why in (("none/x.svg", "No such file or directory"), ("full.svg", "No space left on device")):
+        (tmp_path / "full.svg.part").unlink(missing_ok=True)
+        (tmp_path / "full.svg.part").symlink_to("/dev/full")
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", "1s", "--plot", tmp_path / name) == 3
+        out, err = capsys.readouterr()
+        assert out == "" and f"cannot be written: {why}" in err and not (tmp_path / name).exists()
+
+
+def test_other_formats_are_misuse(capsys):
+    with pytest.raises(SystemExit) as left:
+        moteloom_sim(FOLDER / "calm.toml", "--for", "1s", "--plot", "x.png")
+    assert left.value.code == 2 and "ends in .svg" in capsys.readouterr().err
