@@ -3,6 +3,7 @@
 import secrets
 import traceback
 from collections.abc import Callable
+from functools import cache
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -16,6 +17,7 @@ from basestation.rest.control import StationControl
 from basestation.rest.guard import BodyTooLargeError, Guard, check_access
 from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.limits import RequestLimits
+from basestation.rest.openapi import make_document
 from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
 from basestation.rest.station_routes import station_routes
@@ -54,7 +56,8 @@ def make_api(
         audit_routes(access),
     ):
         api.include_router(router)
-    api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
+    make_once = cache(lambda: make_document(api))
+    api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(make_once)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))
     api.add_exception_handler(DiagnosticError, lambda _, refused: _respond_refused(refused))
     api.add_exception_handler(MoteloomError, lambda _, error: _respond(_failed(error)))

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import StationControl
@@ -60,14 +61,17 @@ def query_routes(control: StationControl) -> APIRouter:
         after: Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last query that you have")] = 0,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
         state: State | None = None,
-    ) -> dict[str, Any]:
+    ) -> Response:
         chosen = control.queries(after, limit, None if state is None else state.value)
-        return {"queries": chosen, "next": chosen[-1]["number"] if chosen else after}
+        # A response of its own: FastAPI walks through every value of a dictionary before it is encoded.
+        return JSONResponse({"queries": chosen, "next": chosen[-1]["number"] if chosen else after})
 
-    @router.get("/v1/queries/{query}", summary="One query, by number or name")
-    def query(query: str) -> Any:
+    @router.get("/v1/queries/{query}", summary="One query, by number or name; its ETag is its number")
+    def query(query: str, response: Response) -> Any:
         try:
-            return control.query(query)
+            found = control.query(query)
+            response.headers["etag"] = f'"{found["number"]}"'
+            return found
         except KeyError:
             raise no_such_query(query, control) from None
 
@@ -104,12 +108,33 @@ def query_routes(control: StationControl) -> APIRouter:
         return change(query, "resume")
 
     @router.post("/v1/queries/{query}/replace", status_code=201, summary="Submit a query in the place of another")
-    async def replace(request: Request, query: str, key: Key = None, name: Name = None, active: Active = None) -> Any:
+    async def replace(
+        request: Request,
+        query: str,
+        key: Key = None,
+        name: Name = None,
+        active: Active = None,
+        if_match: Annotated[
+            str | None,
+            Header(pattern=r'^("[0-9]{1,15}"|\*)$', description="412 unless the name is still that of this number"),
+        ] = None,
+    ) -> Any:
         text, name = await read_text(request, name)
         try:
+            if if_match is not None:
+                query = await run_in_threadpool(_match, query, if_match)
             return await run_in_threadpool(control.replace, query, text, key, name, None, active)
         except KeyError:
             raise no_such_query(query, control) from None
+
+    def _match(query: str, if_match: str) -> str:
+        """The number of a query, so that a name that moves on meanwhile replaces no other."""
+        number = str(control.find(query))
+        if if_match not in ("*", f'"{number}"'):
+            raise HttpProblemError(
+                412, "changed-meanwhile", f"expected query {if_match}, found query {number}", "look at it, then repeat"
+            )
+        return number
 
     return router
 

@@ -28,9 +28,9 @@ def station_routes(control: StationControl, is_ending: Callable[[], bool]) -> AP
         return {"extents": control.extents()}
 
     @router.get("/v1/extents/{name}/latest", summary="The newest value of each attribute at each site")
-    def latest(name: str) -> dict[str, Any]:
+    def latest(name: str) -> JSONResponse:
         try:
-            return {"extent": name, "sites": control.latest(name)}
+            return JSONResponse({"extent": name, "sites": control.latest(name)})
         except KeyError:
             raise no_such_extent(name, control) from None
 

@@ -1,13 +1,16 @@
 """A station with two simulated motes that lives as fast as it can on a thread of its own, and its application."""
 
 import asyncio
+import re
 import threading
 import time
+from functools import cached_property
 
 import httpx
 
 from basestation.rest.access import TokenScope
 from basestation.rest.api import make_api
+from basestation.rest.openapi import make_document
 from basestation.station.access_file import AccessFile
 from basestation.station.live_control import LiveControl
 from basestation.station.runner import Runner, ScaledClock
@@ -28,6 +31,7 @@ class RunningStation:
         self.tokens = AccessFile(folder, create=True)
         self.tokens.create("admin", [TokenScope.ADMIN], token=TOKEN)
         self.api = make_api(self.control, self.tokens)
+        self.documented = set()
         self._thread = threading.Thread(target=self.runner.run)
 
     def advance(self, now_ms):
@@ -51,7 +55,25 @@ class RunningStation:
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
                 return await client.request(method, path, headers=headers, **more)
 
-        return asyncio.run(request())
+        response = asyncio.run(request())
+        self.check_documented(response)
+        return response
+
+    def check_documented(self, response):
+        """Every answer of a route has a status and a media type of the OpenAPI document."""
+        given = response.request
+        for template, methods in self.document["paths"].items():
+            operation = methods.get(given.method.lower())
+            if operation and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), given.url.path):
+                status, media = str(response.status_code), response.headers["content-type"].partition(";")[0]
+                if status != "500":
+                    assert status in operation["responses"], (given, status, response.text)
+                    assert media in operation["responses"][status]["content"], (given, status, media)
+                self.documented.add((given.method, template, status))
+
+    @cached_property
+    def document(self):
+        return make_document(self.api)
 
     def get(self, path, **more):
         return self.ask("GET", path, **more)
@@ -72,6 +94,7 @@ class RunningStation:
         """The first window whose first answer has all readings; on a busy machine early ones may lack some."""
         for count in range(1, 100):
             for update in self.wait_for(query, count):
-                if update["revision"] == 0 and update["coverage"] == {"field": [2, 2]}:
+                used, due = update["coverage"]["field"]
+                if update["revision"] == 0 and used == due > 0:
                     return update
         raise AssertionError(f"query {query} gave no complete window")

@@ -259,6 +259,24 @@ def test_query_has_active_hours(station):
     assert "did you mean `Europe/Berlin`?" in wrong.json()["title"]
 
 
+def test_replace_with_if_match_needs_the_query_that_was_read(station):
+    station.ask("POST", "/v1/queries", json={"text": QUERIES[0], "name": "mean"})
+    etag = station.get("/v1/queries/mean").headers["etag"]
+    assert etag == '"1"'
+
+    def replace(given):
+        headers = HEADERS | {"if-match": given}
+        return station.ask("POST", "/v1/queries/mean/replace", content=QUERIES[1], headers=headers)
+
+    assert replace(etag).json()["number"] == 2
+    late = replace(etag)
+    assert (late.status_code, late.json()["code"]) == (412, "changed-meanwhile") and "query 2" in late.json()["title"]
+    assert replace("*").json()["number"] == 3
+    assert replace("3").status_code == 422
+    missing = station.ask("POST", "/v1/queries/9/replace", content=QUERIES[1], headers=HEADERS | {"if-match": "*"})
+    assert missing.status_code == 404
+
+
 def test_same_key_replaces_once(station):
     station.submit(QUERIES[0])
     key = HEADERS | {"idempotency-key": "k"}
