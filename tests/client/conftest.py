@@ -10,8 +10,8 @@ from tests.rest.running_station import TOKEN, RunningStation
 
 
 @contextmanager
-def served(folder):
-    with RunningStation(folder) as running, RestServer(running.control, running.tokens) as server:
+def served(folder, *catalog):
+    with RunningStation(folder, *catalog) as running, RestServer(running.control, running.tokens) as server:
         running.url = server.url
         running.token = TOKEN
         yield running

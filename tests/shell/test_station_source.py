@@ -1,0 +1,91 @@
+"""The shell on a running station: queries typed at the prompt end with Ctrl-C, submitted ones stay."""
+
+import io
+import time
+
+import pytest
+
+from basestation.shell.interpreter import Interpreter
+from basestation.shell.station import StationSource
+from moteloom.client import connect
+from tests.client.conftest import served
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    with served(tmp_path_factory.mktemp("shell")) as running:
+        yield running
+
+
+class CtrlC(io.StringIO):
+    """An output whose reader presses Ctrl-C after so many lines."""
+
+    def __init__(self, lines):
+        super().__init__()
+        self._left = lines
+
+    def write(self, text):
+        super().write(text)
+        self._left -= text.count("\n")
+        if self._left <= 0:
+            self._left = 1_000
+            raise KeyboardInterrupt
+        return len(text)
+
+
+def shell_on(running, lines=1_000):
+    out, err = CtrlC(lines), io.StringIO()
+    source = StationSource(connect(running.url, running.token), "a station", lambda text: print(text, file=err))
+    return Interpreter(source, out, err, width=60), out, err
+
+
+def test_ctrl_c_stops_a_query_of_the_prompt(running):
+    shell, out, err = shell_on(running, lines=6)
+    shell.run("SELECT site, temp FROM field [NOW];")
+    [number] = [line.split()[1] for line in err.getvalue().splitlines() if "runs; Ctrl-C stops it" in line]
+    assert f"query {number} is stopped" in err.getvalue() and out.getvalue().split()[:4] == [
+        "time",
+        "site",
+        "temp",
+        "coverage",
+    ]
+    assert connect(running.url, running.token).query(number).state == "stopped"
+
+
+def test_submitted_query_is_watched_and_goes_on(running):
+    shell, out, _ = shell_on(running)
+    shell.run("\\submit SELECT site, temp FROM field [NOW]")
+    number = out.getvalue().split()[1]
+    watcher, seen, _ = shell_on(running, lines=4)
+    watcher.run(f"\\watch {number}")
+    assert "field" in seen.getvalue() and "of 2" in seen.getvalue()
+    assert connect(running.url, running.token).query(number).state in ("deploying", "running")
+    for command in ("pause", "resume", "stop"):
+        shell.run(f"\\{command} {number}")
+    states = [line.split()[1] for line in out.getvalue().splitlines()[1:]]
+    assert states[0] == "paused" and states[-1] == "stopped" and not shell.has_failed
+
+
+def test_refused_statement_shows_the_diagnostic_of_the_station(running):
+    shell, _, err = shell_on(running)
+    for text in ("SELECT tmep FROM field;", "\\stop 9999", "\\watch missing"):
+        shell.run(text)
+    assert "^^^^" in err.getvalue() and "there is no query 9999" in err.getvalue() and shell.has_failed
+
+
+def test_describe_and_completion_use_the_extents_of_the_station(running):
+    shell, out, _ = shell_on(running)
+    shell.run("\\d field")
+    assert out.getvalue().split()[:2] == ["column", "type"]
+    assert "temp" in out.getvalue()
+
+
+def test_plot_of_a_running_query_ends_with_ctrl_c(running):
+    station = connect(running.url, running.token)
+    query = station.submit("SELECT site, temp FROM field [NOW]")
+    while len(query.current()) < 4:
+        time.sleep(0.1)
+    query.stop()
+    shell, out, _ = shell_on(running)
+    shell.run(f"\\plot {query.number}")
+    assert [line.split()[:3] for line in out.getvalue().splitlines()] == [["site", "3", "temp"], ["site", "4", "temp"]]
