@@ -47,7 +47,9 @@ def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Arch
         archive.append(world.catalog.extents[name], batch)
         engine.deliver(name, batch)
     for sampling, batch in readings.filtered:
-        engine.deliver(sampling.extent, select_valid_reports(sampling, batch, world))
+        valid = select_valid_reports(sampling, batch, world)
+        archive.append_reports(world.catalog.extents[sampling.extent], valid)
+        engine.deliver(sampling.extent, valid)
     batches = []
     for columns in partials:
         if engine.has_fold(number := columns.shape.aggregation):

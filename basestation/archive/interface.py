@@ -12,5 +12,8 @@ class Archive(Protocol):
     def append(self, extent: Extent, batch: Batch) -> None:
         """Store the tuples. On return they are as durable as this archive makes them."""
 
+    def append_reports(self, extent: Extent, reports: Batch) -> None:
+        """Store which readings motes filtered, as `append` stores readings; `read` does not return them."""
+
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         """The tuples with first <= tick <= last, by tick, then site."""

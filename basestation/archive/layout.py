@@ -1,6 +1,7 @@
 """The layout of archive files: columns, types and folders, for writers and readers.
 
     archive/extent=<name>/date=<UTC day>/part-<entry>-<random>.zstd.parquet
+    reports/extent=<name>/date=<UTC day>/…    readings that motes filtered: keys alone, weight 0
 
 A file has the columns of SYSTEM and one column per attribute, sorted by site and tick. An attribute with a scale is a
 decimal of that scale: exact for every reader, and 64-bit multiples inside the file. `_index` counts the tuples of an
@@ -24,6 +25,7 @@ from acquisition.schema import Attribute, Type
 from acquisition.ticks import date_of
 from basestation.archive.manifest import ArchiveFile
 from basestation.archive.numbering import INDEX, REVISION
+from basestation.archive.reports import TREES
 from gateway.errors import MoteloomError
 
 SUFFIX = ".zstd.parquet"
@@ -52,7 +54,9 @@ class ArchiveSchemaError(MoteloomError):
 
 
 def extent_folder(root: Path, extent: str) -> Path:
-    return root / "archive" / f"extent={extent}"
+    """The folder of an extent; `reports/lab` has the filter reports of the extent `lab`."""
+    tree, _, name = extent.rpartition("/")
+    return root / (tree or TREES[0]) / f"extent={name}"
 
 
 def day_folder(root: Path, extent: str, day: str) -> Path:

@@ -8,6 +8,7 @@ import numpy as np
 from acquisition.batch import Batch, add_missing_columns, concatenate, empty_batch
 from acquisition.extent import Extent
 from basestation.archive.numbering import INDEX, REVISION, TupleNumbers
+from basestation.archive.reports import report_extent
 
 MOST_BATCHES = 32
 """Batches of an extent that are kept apart; a step delivers few readings, and a batch costs some 2 kB."""
@@ -26,6 +27,10 @@ class MemoryArchive:
         whole = add_missing_columns(extent.schema, numbered)
         numbers = {name: numbered.columns[name] for name in (INDEX, REVISION)}
         self._add(extent.name, replace(whole, columns={**whole.columns, **numbers}))
+
+    def append_reports(self, extent: Extent, reports: Batch) -> None:
+        if len(reports):
+            self.append(report_extent(extent), reports)
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         found = concatenate([empty_batch(extent.schema), *self._batches.get(extent.name, [])])

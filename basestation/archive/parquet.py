@@ -34,6 +34,7 @@ from basestation.archive.layout import (
 )
 from basestation.archive.manifest import ArchiveFile
 from basestation.archive.numbering import TupleNumbers
+from basestation.archive.reports import REPORTS, TREES, report_extent
 from basestation.archive.sync import exchange_folders, make_folder, sync_path
 
 STAGING = "staging"
@@ -62,6 +63,10 @@ class ParquetArchive:
         except OSError:
             self.discard(staged)  # the caller appends them again, or does not
             raise
+
+    def append_reports(self, extent: Extent, reports: Batch) -> None:
+        """Write and publish filter reports at once."""
+        self.append(report_extent(extent), reports)
 
     def stage(self, entry: int, extent: Extent, batch: Batch) -> list[ArchiveFile]:
         """Write the numbered readings of an extent durably, invisible to readers, one file for each day."""
@@ -220,13 +225,17 @@ def read_listed(root: Path, file: ArchiveFile) -> pa.Table:
 def find_strangers(root: Path, listed: Iterable[ArchiveFile]) -> list[Path]:
     """The files in the tree that are not listed."""
     known = {day_folder(root, file.extent, file.day) / file.name for file in listed}
-    return sorted(path for path in (root / "archive").rglob("*") if not path.is_dir() and path not in known)
+    paths = (path for tree in TREES for path in (root / tree).rglob("*"))
+    return sorted(path for path in paths if not path.is_dir() and path not in known)
 
 
 def describe_file(path: Path) -> ArchiveFile | None:
     """A file of the tree as a manifest lists it; None where its place, name or content is not that of such a file."""
     extent, day = path.parent.parent.name.removeprefix("extent="), path.parent.name.removeprefix("date=")
-    if path.parent.parent.name == extent or path.parent.name == day or not _NAME.fullmatch(path.name):
+    is_extent = path.parent.parent.name != extent
+    if path.parent.parent.parent.name == REPORTS:
+        extent = f"{REPORTS}/{extent}"
+    if not is_extent or path.parent.name == day or not _NAME.fullmatch(path.name):
         return None
     try:
         with pq.ParquetFile(path) as file:

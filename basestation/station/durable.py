@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from basestation.archive.manifest import FileChange
 from basestation.archive.memory import MemoryArchive
+from basestation.archive.reports import archived_extent
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
@@ -224,7 +225,7 @@ class DurableStation:
         try:
             self._settle(archive)
             for name, batch in readings.items():
-                staged += archive.stage(entry, self.station.world.catalog.extents[name], batch)
+                staged += archive.stage(entry, archived_extent(self.station.world.catalog, name), batch)
             self.journal.commit([Command(ROLL, now_ms, "")], files=FileChange(tuple(staged)))
         except (OSError, ValueError, sqlite3.Error) as why:
             held.give_back(readings)

@@ -35,6 +35,9 @@ T_975 = (
 class DiscardingArchive:
     """An archive that stores nothing: the trace has the readings."""
 
+    def append_reports(self, extent: Extent, reports: Batch) -> None:
+        """Drop them."""
+
     def append(self, extent: Extent, batch: Batch) -> None:
         """Discard the readings."""
 
