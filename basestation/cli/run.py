@@ -153,6 +153,7 @@ def _run(options: argparse.Namespace) -> int:
         settings = read_archive_limits(options.config, make.catalog)
         archive = open_archive(options.data, make.catalog.tick_ms, journal)
         durable = DurableStation(journal, make, wall_ms)
+        durable.limits = interface.query_limits or durable.limits
         make.check(durable.station)
         now_ms = max(wall_ms, durable.last_ms)
         if now_ms > wall_ms + CLOCK_BACK_MS and options.speed == 1:

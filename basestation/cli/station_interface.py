@@ -11,6 +11,7 @@ from basestation.cli.station_arguments import CERTIFICATE_FILE, TOKEN_FILE, pars
 if TYPE_CHECKING:
     from basestation.rest.limits import RequestLimits
     from basestation.station.certificate import Certificate
+    from basestation.station.query_limits import QueryLimits
 
 HOST, PORT = "127.0.0.1", 8137
 
@@ -24,6 +25,7 @@ class Interface:
     certificate: "Certificate | None"
     limits: "RequestLimits"
     has_tokens: bool
+    query_limits: "QueryLimits | None" = None
 
     def describe(self, data: Path) -> str:
         """The protection of the interface, for the banner."""
@@ -59,6 +61,7 @@ def read_interface(options: argparse.Namespace) -> Interface:
     from basestation.rest.limits import RequestLimits
     from basestation.station.assembly import check_exposure
     from basestation.station.certificate import Certificate
+    from basestation.station.query_limits import QueryLimits
     from gateway.errors import TransportError
     from innet.deployment.interface_settings import InterfaceSettings
     from innet.deployment.toml_reader import read_interface as read_tables
@@ -81,7 +84,9 @@ def read_interface(options: argparse.Namespace) -> Interface:
         usual.upload_bytes if given.upload_mb is None else given.upload_mb * 1_000_000,
     )
     tls = None if certificate is None or key is None else Certificate(certificate, key)
-    return Interface(host, port, tls, limits, not options.no_token)
+    most = QueryLimits()
+    query_limits = QueryLimits(given.queries or most.queries, given.queries_of_user or most.of_user)
+    return Interface(host, port, tls, limits, not options.no_token, query_limits)
 
 
 def publish_certificate(interface: Interface, data: Path) -> None:

@@ -20,8 +20,9 @@ from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply, encode_target
 from basestation.station.held_transport import DISCONNECTED, HeldTransport
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, ResultChunk, Steps, Upload
-from basestation.station.journal_file import BOOT, JournalError
+from basestation.station.journal_file import BOOT, JournalError, next_boot
 from basestation.station.query_changes import defer_resume, find_hours_change
+from basestation.station.query_limits import QueryLimits
 from basestation.station.query_rows import row_of
 from basestation.station.retention import Budget
 from basestation.station.service import Station
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from basestation.archive.parquet import ParquetArchive
 
 log = get_log(__name__)
-FIRST_BOOT_MS, BOOT_MS, LARGEST_BOOT = 1_735_689_600_000, 14_400_000, 60_000
-"""A boot for each four hours since 2025: that is enough until 2052, and a link takes the next one after 65,536 frames."""
-
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
 
@@ -58,7 +56,7 @@ class DurableStation:
         self.journal, self._wire = journal, DISCONNECTED
         self._held = HeldTransport()
         self._outside: dict[str, object] = {"transport": self._held}
-        self._pending = Uncommitted()
+        self._pending, self.limits = Uncommitted(), QueryLimits()
         self._background: BackgroundSnapshot | None = None
         self.failure: str | None = None  # why nothing can be committed now
         self.link_failure: str | None = None  # why the wire gives or takes nothing now; links send their frames again
@@ -175,6 +173,8 @@ class DurableStation:
         before = self._find_repeated(command, key)
         if before is not None and before[2] is not None:
             return before[2]
+        if command.kind == "submit":
+            self.limits.check(self.station.world, self.journal, owner)
         number = self._carry_out(command, CommandRecord(command, key, None, owner))
         assert number is not None, "the command is about a query"
         self._keep_hours(command.now_ms)
@@ -332,13 +332,9 @@ class DurableStation:
         self._collect()
 
     def _restart_links(self, now_ms: int) -> None:
-        """Let frames to motes have greater numbers than those of any station of this network before.
-
-        Motes take the image with the greater number for the newer one. A lost file is not known, so the time is a lower bound.
-        """
-        now = max(now_ms, self.last_ms)
-        boot = max(int(self.journal.fact(BOOT) or 0) + 1, (now - FIRST_BOOT_MS) // BOOT_MS)
-        command = Command("restart links", now, str(min(boot, LARGEST_BOOT)))
+        """Let frames to motes have greater numbers than those of any station of this network before."""
+        now, known = max(now_ms, self.last_ms), int(self.journal.fact(BOOT) or 0)
+        command = Command("restart links", now, str(next_boot(known, now)))
         apply(command, self.station)
         self._pending.entries.append(command)
         if self._commit(closing=True):

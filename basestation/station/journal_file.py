@@ -20,6 +20,8 @@ VERSION = 3
 NAME = "station.db"
 BOOT = "boot"
 """The fact that has the boot under which frames to motes are numbered."""
+FIRST_BOOT_MS, BOOT_MS, LARGEST_BOOT = 1_735_689_600_000, 14_400_000, 60_000
+"""A boot for each four hours since 2025: that is enough until 2052, and a link takes the next one after 65,536 frames."""
 LOCK = "lock"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -102,6 +104,14 @@ def restore(source: Path, folder: Path) -> None:
         sync_path(folder)
     finally:
         unlock(held)
+
+
+def next_boot(known: int, now_ms: int) -> int:
+    """The boot behind the last known one. Motes take the image with the greater number for the newer one.
+
+    A lost file is not known, so the time is a lower bound.
+    """
+    return min(max(known + 1, (now_ms - FIRST_BOOT_MS) // BOOT_MS), LARGEST_BOOT)
 
 
 def new_epoch() -> str:

@@ -15,6 +15,7 @@ from basestation.rest.control import JsonObject
 from basestation.rest.wire import HttpProblemError
 from basestation.station.durable import KeyReusedError
 from basestation.station.journal import Command, Upload
+from basestation.station.query_limits import QueryLimitError
 from basestation.station.runner import Runner
 from basestation.station.uploads import KIND_OF, describe_tables, encode_tuples
 
@@ -42,6 +43,8 @@ class UploadControl:
             raise HttpProblemError(422, "key-reused", str(error), error.help) from None
         except QueryStateError as error:
             raise wrong_state(error) from None
+        except QueryLimitError as error:
+            raise HttpProblemError(409, "too-many-queries", str(error), error.help) from None
         except ActiveHoursError as error:
             raise HttpProblemError(422, "bad-active-hours", str(error), error.help) from None
 

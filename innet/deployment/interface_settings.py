@@ -20,6 +20,8 @@ class InterfaceSettings:
     open_requests: int | None = None
     body_kb: int | None = None
     upload_mb: int | None = None
+    queries: int | None = None
+    queries_of_user: int | None = None
 
 
 def read_interface_tables(top: TomlTable, folder: Path) -> InterfaceSettings:
@@ -42,6 +44,8 @@ def read_interface_tables(top: TomlTable, folder: Path) -> InterfaceSettings:
             ("open_requests", 100_000),
             ("body_kb", 1_000_000),
             ("upload_mb", 4_000),
+            ("queries", 100_000),
+            ("queries_of_user", 100_000),
         ):
             found[key] = limits.integer(key, 1, most, None)
         limits.close()

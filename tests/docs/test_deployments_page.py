@@ -88,6 +88,8 @@ def test_reader_knows_every_key_of_the_page():
         open_requests = 1
         body_kb = 1
         upload_mb = 1
+        queries = 1
+        queries_of_user = 1
         """
     with pytest.raises(ConfigError) as raised:
         read(everything)

@@ -25,7 +25,7 @@ FILES = "station.db", "station.db-wal"
 
 
 def digest(journal):
-    """What a client can see of a journal: the last entry, and the numbers of each feed and event."""
+    """The content of a journal that clients see: the last entry, and the numbers of each feed and event."""
     feeds = tuple(journal.bounds(number) for number in range(1, len(QUERIES) + 2))
     return journal.last, feeds, journal.last_event()
 
