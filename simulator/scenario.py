@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from acquisition.sources.times import check_zone
 from acquisition.units import milliseconds_of
 from gateway.source import Source, Span
 from gateway.toml import ConfigError, TomlTable, is_number, is_whole, read_toml
@@ -29,8 +30,22 @@ class Cycle:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedValues:
+    """A file with values by time and site. Times are ticks, RFC 3339, or numbers since 1970; `zone` is that of times without one.
+
+    A value holds until the next one of its site, and for at most `hold_ms`.
+    """
+
+    file: Path
+    hold_ms: int
+    time_column: str = "_tick"
+    site_column: str = "_site"
+    zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Quantity:
-    """The values that a kind of sensor measures: a formula, or a recording (a file with `_tick`, `_site` and a column)."""
+    """The values that a kind of sensor measures: a formula, or a column of a recording."""
 
     mean: float = 0.0
     noise: float = 0.0
@@ -38,9 +53,8 @@ class Quantity:
     north: float = 0.0
     up: float = 0.0
     cycles: tuple[Cycle, ...] = ()
-    file: Path | None = None
+    recording: RecordedValues | None = None
     column: str = ""
-    hold_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,11 @@ class ScenarioQuery:
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """`delivery` is a factor on the ratio of every link. `look_ms` is how often the station processes what has arrived; None
-    for a few times in each tick. `places` has the spans of key and value of each path of the scenario's file."""
+    for a few times in each tick. `places` has the spans of key and value of each path of the scenario's file.
+
+    `recording` has the values of the sensors that are not in `world`, in columns of the names of attributes or sensors;
+    `begins_with_recording` tells that the scenario begins with its first value (`basestation.testbed.scenarios`).
+    """
 
     name: str
     source: Source
@@ -97,6 +115,8 @@ class Scenario:
     queries: tuple[ScenarioQuery, ...]
     look_ms: int | None = None
     places: Mapping[tuple[str | int, ...], tuple[Span, Span]] = field(default_factory=dict, repr=False, compare=False)
+    recording: RecordedValues | None = None
+    begins_with_recording: bool = False
 
     @property
     def links(self) -> dict[tuple[int, int], float]:
@@ -147,7 +167,7 @@ def parse_scenario(text: str, path: Path) -> Scenario:
     if look_ms == 0:
         top.fault("SN704", "expected a `look` above 0", "look")
     seed = top.integer("seed", 0, 2**63 - 1, 1)
-    world = {sensor: _quantity(table, path) for sensor, table in _named(top, "world", sensors)}
+    recording, world = _world(top, path, sensors)
     ppm = _clocks(top)
     faults = tuple(_fault(each, table, motes, gateways, sensors) for each, table in _named(top, "faults"))
     queries = tuple(_query(each, table, path) for each, table in _named(top, "queries"))
@@ -155,7 +175,7 @@ def parse_scenario(text: str, path: Path) -> Scenario:
     if top.faults or deployment is None:
         raise ConfigError(top.faults)
     return Scenario(name or "", top.source, deployment, begin_ms or 0, seed or 0, world, delivery, bursts, wire, ppm,
-                    faults, queries, look_ms, top.places)  # fmt: skip
+                    faults, queries, look_ms, top.places, recording, recording is not None and "begin" not in top)  # fmt: skip
 
 
 # From here on a value with a fault is replaced by some value of its type: `parse_scenario` raises for the fault.
@@ -208,8 +228,50 @@ def _from_to(table: TomlTable, at_default: Any = ..., ends: bool = True) -> tupl
     return at or 0, until
 
 
+_RECORDING = ("file", "hold", "time_column", "site_column", "zone")
+"""The keys of a recording."""
+
+
+def _world(top: TomlTable, path: Path, sensors: set[str]) -> tuple[RecordedValues | None, dict[str, Quantity]]:
+    """The recording of the whole world, if there is one, and the quantities that are described apart."""
+    table = top.table("world")
+    if table is None:
+        return None, {}
+    is_recorded = "file" in table and not isinstance(table.values["file"], dict)
+    recording = _recording(table, path) if is_recorded else None
+    names = [name for name in table.values if not (is_recorded and name in _RECORDING)]
+    found = {}
+    for name in names:
+        if (inner := table.table(name)) is not None:
+            if sensors and name not in sensors:
+                inner.fault("SN706", f"no mote has a sensor `{name}`", help=f"there are {', '.join(sorted(sensors))}")
+            found[name] = _quantity(inner, path)
+    return recording, found
+
+
+def _recording(table: TomlTable, path: Path) -> RecordedValues | None:
+    file, zone = table.text("file"), table.text("zone", None)
+    recording = RecordedValues(
+        path.parent / (file or ""),
+        _span(table, "hold", 3_600_000) or 0,
+        table.text("time_column", "_tick") or "",
+        table.text("site_column", "_site") or "",
+        zone,
+    )
+    if file is not None and not recording.file.is_file():
+        table.fault("SN708", f"there is no file `{recording.file}`", "file")
+    if zone is not None:
+        try:
+            check_zone(zone)
+        except ValueError as error:
+            table.fault(
+                "SN704", f"`zone`: expected a name such as Europe/Zurich, or an offset such as +01:00; {error}", "zone"
+            )
+    return recording
+
+
 def _quantity(table: TomlTable, path: Path) -> Quantity:
-    file = table.text("file", None)
+    is_recorded = "file" in table
     quantity = Quantity(
         mean=table.number("mean", -1e12, 1e12, 0.0) or 0.0,
         noise=table.number("noise", 0, 1e12, 0.0) or 0.0,
@@ -217,14 +279,11 @@ def _quantity(table: TomlTable, path: Path) -> Quantity:
         north=table.number("north", -1e6, 1e6, 0.0) or 0.0,
         up=table.number("up", -1e6, 1e6, 0.0) or 0.0,
         cycles=tuple(_cycle(inner) for _, inner in _named(table, "cycles")),
-        file=None if file is None else path.parent / file,
-        column=(table.text("column") or "") if "file" in table else "",
-        hold_ms=(_span(table, "hold", 3_600_000) or 0) if "file" in table else 0,
+        recording=_recording(table, path) if is_recorded else None,
+        column=(table.text("column") or "") if is_recorded else "",
     )
-    if "file" in table and {"mean", "noise", "east", "north", "up", "cycles"} & table.values.keys():
+    if is_recorded and {"mean", "noise", "east", "north", "up", "cycles"} & table.values.keys():
         table.fault("SN705", "a quantity is a formula or a recording, not both", "file")
-    if quantity.file is not None and not quantity.file.is_file():
-        table.fault("SN708", f"there is no file `{quantity.file}`", "file")
     table.close()
     return quantity
 

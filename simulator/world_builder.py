@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from acquisition.errors import InputError
 from acquisition.schedule import sensor_code
 from acquisition.schema import Attribute, Type
 from acquisition.sources.column_conversion import convert_column
+from acquisition.sources.input_format import TimeFormat
 from acquisition.sources.python_values import read_file
+from acquisition.sources.recorded_table import RecordedTable
+from acquisition.sources.times import TimeConversion
+from gateway.source import did_you_mean
 from innet.costs.hardware import Hardware, load_hardware
 from innet.deployment import Deployment, SensorSpec
 from simulator.counter_rng import Purpose, draw, uniform
@@ -21,7 +25,7 @@ from simulator.network import Gateway
 from simulator.partial_aggregates import Provenance
 from simulator.physical_fields import FailingSensor, Noise, PhysicalField, RecordedField, SiteOffsets, SumField, Wave
 from simulator.radio_medium import LossyChannel, RadioMedium
-from simulator.scenario import Quantity, Scenario
+from simulator.scenario import Quantity, RecordedValues, Scenario
 from simulator.sensor import Sensor
 from simulator.tally import Tally
 from simulator.trace import Trace
@@ -99,8 +103,8 @@ def make_sensors(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]
 
 def make_field(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> PhysicalField:
     """The physical field of a quantity."""
-    if quantity.file is not None:
-        return _read_recording(quantity.file, quantity, scenario)
+    if quantity.recording is not None:
+        return _read_recording(quantity.recording, quantity.column, scenario)
     places = {
         number: quantity.east * site.position[0] + quantity.north * site.position[1] + quantity.up * site.position[2]
         for number, site in scenario.deployment.motes.items()
@@ -110,23 +114,33 @@ def make_field(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> 
     return SumField((Wave(quantity.mean), SiteOffsets(places), *cycles, *noise))
 
 
-def _read_recording(file: Path, quantity: Quantity, scenario: Scenario) -> RecordedField:
-    recorded = read_file(file)
+def _read_recording(recording: RecordedValues, column: str, scenario: Scenario) -> RecordedField:
+    recorded = read_file(recording.file)
     tick_ms = scenario.deployment.tick_ms
-    columns = {}
-    needed = (("_tick", Type.INTEGER), ("_site", Type.INTEGER), (quantity.column, Type.FLOAT))
-    for name, type_ in needed:
+    for name in (recording.time_column, recording.site_column, column):
         if name not in recorded.columns:
-            raise InputError("SN505", f"a recorded quantity needs the column `{name}`", recorded.name)
-        columns[name] = convert_column(recorded, name, Attribute(name, type_), tick_ms)
-    (tick, _), (site, _), (values, mask) = (columns[name] for name, _ in needed)
+            found = did_you_mean(name, recorded.columns) or f"there are {', '.join(map(str, recorded.columns))}"
+            raise InputError("SN505", f"a recorded quantity needs the column `{name}`", recorded.name, help=found)
+    tick = recorded_ticks(recorded, recording, tick_ms)
+    site, _ = convert_column(recorded, recording.site_column, Attribute(recording.site_column, Type.INTEGER), tick_ms)
+    values, mask = convert_column(recorded, column, Attribute(column, Type.FLOAT), tick_ms)
     there = np.ones(len(tick), bool) if mask is None else mask
     order = np.argsort(tick, kind="stable")
     tick, site, values = tick[order], site[order], np.where(there, values, np.nan)[order]
     sites = np.unique(site).tolist()
     return RecordedField(
-        {s: tick[site == s] * tick_ms for s in sites}, {s: values[site == s] for s in sites}, quantity.hold_ms
+        {s: tick[site == s] * tick_ms for s in sites}, {s: values[site == s] for s in sites}, recording.hold_ms
     )
+
+
+def recorded_ticks(recorded: RecordedTable, recording: RecordedValues, tick_ms: int) -> IntArray:
+    """The tick of each row. Raises InputError for a row without a time."""
+    ticks = TimeConversion(TimeFormat(recording.zone), tick_ms).ticks(recorded, recording.time_column)
+    if ticks.null_count:
+        row = int(np.flatnonzero(ticks.is_null().to_numpy(zero_copy_only=False))[0]) + 1
+        raise InputError("SN505", "there is no time", recorded.name, row, recording.time_column)
+    found: IntArray = ticks.to_numpy()
+    return found
 
 
 def _ppm(most: int, seed: int, mote: int) -> int:

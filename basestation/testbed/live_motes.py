@@ -15,7 +15,7 @@ class MoteScenario:
     """A scenario file whose motes are still to be started. ConfigError says what is wrong with the file."""
 
     def __init__(self, path: str) -> None:
-        from simulator.scenario import read_scenario
+        from basestation.testbed.scenarios import read_scenario
 
         self._scenario = read_scenario(path)
         self.deployment: Deployment = self._scenario.deployment

@@ -43,11 +43,12 @@ def unreached_motes(scenario: Scenario) -> list[int]:
 
 def _check_recordings(scenario: Scenario) -> Iterator[Diagnostic]:
     for name, quantity in scenario.world.items():
-        if quantity.file is not None:
+        if quantity.recording is not None:
             try:
                 make_field(name, quantity, scenario, scenario.seed)
             except InputError as error:
-                yield _fault(scenario, "SN708", str(error), "world", name, "file", help=error.help)
+                path = ("world", name, "file") if ("world", name, "file") in scenario.places else ("world", "file")
+                yield _fault(scenario, "SN708", str(error), *path, help=error.help)
 
 
 def _check_routes(scenario: Scenario, world: World) -> Iterator[Diagnostic]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from acquisition.schedule import Schedule
 from basestation.controller.network_plan import NetworkPlan
+from basestation.testbed.recorded_world import add_recorded_world
 from innet.costs.burst_loss import NO_BURSTS, BurstLoss
 from innet.deployment import Deployment
 from innet.payload import MoteAssignment, RadioSchedule, group_by_site
-from simulator import measurement
+from simulator import measurement, scenario
 from simulator.measurement import Measurement
 from simulator.mote_config import MoteConfig
-from simulator.scenario import Scenario, default_scenario, read_scenario
+from simulator.scenario import Scenario, default_scenario
 from simulator.vector_engine.layout import NotVectorisableError
 
 __all__ = [
@@ -24,6 +26,14 @@ __all__ = [
     "read_scenario",
     "scenario_around",
 ]
+
+
+def read_scenario(path: str | Path) -> Scenario:
+    """The scenario in a file, with the world of its recording if it has one.
+
+    Raises ConfigError with every fault of the file, DiagnosticError for a schema that does not fit, and OSError.
+    """
+    return add_recorded_world(scenario.read_scenario(path))
 
 
 def scenario_around(deployment: Deployment, path: str | None) -> Scenario:
@@ -40,14 +50,14 @@ def scenario_around(deployment: Deployment, path: str | None) -> Scenario:
                    delivery=file.delivery, bursts=file.bursts, source=file.source)  # fmt: skip
 
 
-def deployment_of(scenario: Scenario) -> Deployment:
+def deployment_of(of: Scenario) -> Deployment:
     """The deployment of a scenario, with the links that its motes report in good times."""
-    return replace(scenario.deployment, links=scenario.links)
+    return replace(of.deployment, links=of.links)
 
 
-def burst_loss_of(scenario: Scenario) -> BurstLoss:
+def burst_loss_of(of: Scenario) -> BurstLoss:
     """The share of rounds in which a link of a scenario is bad, in the long run, and what it delivers then."""
-    bursts = scenario.bursts
+    bursts = of.bursts
     return BurstLoss(bursts.begin / (bursts.begin + bursts.end), bursts.left) if bursts else NO_BURSTS
 
 

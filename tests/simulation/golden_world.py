@@ -21,7 +21,7 @@ from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from simulator.scenario import Quantity, Scenario, ScenarioQuery, WireFaults
+from simulator.scenario import Quantity, RecordedValues, Scenario, ScenarioQuery, WireFaults
 from tests.golden.recordings import for_engine
 from tests.language.schema_printer import print_schema
 
@@ -62,7 +62,7 @@ def world_of(golden, folder):
             values = _values(golden, extent, attribute, period)
             path = Path(folder) / f"{extent.name}.{attribute.name}.csv"
             path.write_text(_recording(values, attribute.scale or 0, period, seconds))
-            world[attribute.sensor] = Quantity(file=path, column="value", hold_ms=extent.interval * 1_000)
+            world[attribute.sensor] = Quantity(recording=RecordedValues(path, extent.interval * 1_000), column="value")
             for site in extent.sites:
                 sensors.setdefault(site, {})[attribute.sensor] = _converter(values, attribute)
     deployment = Deployment(

@@ -7,7 +7,7 @@ import numpy as np
 
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from simulator.scenario import Quantity, Scenario, ScenarioQuery, WireFaults, read_scenario
+from simulator.scenario import Quantity, RecordedValues, Scenario, ScenarioQuery, WireFaults, read_scenario
 from tests.docs.pages import ROOT
 
 INTEL = """
@@ -45,7 +45,7 @@ def intel(data, readings, folder):
     motes = {n: Site(n, at, "telosb", sensors, 31_320.0) for n, at in places.items() if n in known}
     extents = Source(INTEL.replace("SITES", ", ".join(map(str, sorted(motes)))), str(folder / "intel.sneeql"))
     deployment = Deployment("intel", 1_000, {0: (0.0, 0.0, 0.0)}, motes, links, extents)
-    world = {"temperature": Quantity(file=_recorded(readings, folder), column="temp", hold_ms=30_000)}
+    world = {"temperature": Quantity(recording=RecordedValues(_recorded(readings, folder), 30_000), column="temp")}
     return Scenario("intel", Source(""), deployment, 0, 1, world, 1.0, None, WireFaults(), 0, (), ())
 
 

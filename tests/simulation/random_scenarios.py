@@ -10,7 +10,7 @@ from math import lcm
 
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from simulator.scenario import InjectedFault, Quantity, Scenario, ScenarioQuery, WireFaults
+from simulator.scenario import InjectedFault, Quantity, RecordedValues, Scenario, ScenarioQuery, WireFaults
 from tests.simulation.random_faults import mishaps
 
 RAW = (-(2**31), 2**31 - 1), (0, 4095), (-2048, 2047), (0, 1), (-5, 5), (0, 2**31 - 1)
@@ -89,7 +89,7 @@ class Maker:
                 if not self.chance(nulls):
                     lines.append(f"{tick},{mote},{Decimal(self.pick(*some)).scaleb(-scale)}")
         path.write_text("\n".join([*lines, ""]))
-        return Quantity(file=path, column="value", hold_ms=5 * self.tick_ms)
+        return Quantity(recording=RecordedValues(path, 5 * self.tick_ms), column="value")
 
     # --- extents -----------------------------------------------------------------------------------------------------
 
