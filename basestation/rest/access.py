@@ -63,9 +63,15 @@ SCOPES = {
     ("GET", "/v1/events"): TokenScope.READ,
     ("GET", "/v1/health"): TokenScope.READ,
     ("GET", "/v1/audit"): TokenScope.ADMIN,
+    ("POST", "/v1/tickets"): TokenScope.READ,
+    ("DELETE", "/v1/session"): TokenScope.READ,
     ("GET", "/v1/openapi.json"): TokenScope.READ,
 }
 """By method and path of a route, the scope that it needs. A route that is not listed needs `admin`."""
+
+
+PUBLIC = frozenset({("GET", "/login"), ("POST", "/v1/session")})
+"""The routes for browsers that have a ticket and no token yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,9 @@ class AccessStore(Protocol):
     def find(self, token: str) -> Principal | None:
         """The holder of a token; None where there is no such token, or it has expired or was revoked."""
 
+    def holder(self, number: int) -> Principal | None:
+        """The holder of the token with a number, if that is valid."""
+
     def begin_action(self, record: RequestRecord) -> int:
         """Keep that an action begins; returns its number. The action must not happen where this fails."""
 
@@ -152,8 +161,10 @@ def include_implied(scopes: Iterable[TokenScope]) -> frozenset[TokenScope]:
 
 
 def is_audited(method: str, path: str) -> bool:
-    """Whether the use of a route is kept: that of all that do more than read."""
-    return needed_scope(method, path) is not TokenScope.READ and method != "GET"
+    """Whether the use of a route is kept: that of all that do more than read, and who lets a browser in."""
+    return (method, path) == ("POST", "/v1/tickets") or (
+        needed_scope(method, path) is not TokenScope.READ and method != "GET"
+    )
 
 
 def needed_scope(method: str, path: str) -> TokenScope:

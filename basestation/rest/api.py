@@ -20,6 +20,8 @@ from basestation.rest.limits import RequestLimits
 from basestation.rest.openapi import make_document
 from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
+from basestation.rest.session_routes import session_routes
+from basestation.rest.sessions import Sessions
 from basestation.rest.station_routes import station_routes
 from basestation.rest.text_routes import text_routes
 from basestation.rest.upload_routes import upload_routes
@@ -42,9 +44,10 @@ def make_api(
     Streams and requests that wait end as soon as `is_ending`.
     """
 
+    sessions = Sessions()
     api = FastAPI(
         title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(check_access)],
-        middleware=[Middleware(Guard, store=access, limits=limits, respond=_respond)],
+        middleware=[Middleware(Guard, store=access, limits=limits, sessions=sessions, respond=_respond)],
     )  # fmt: skip
     api.state.access, api.state.limits = access, limits
     control = GuardedControl(control)
@@ -54,6 +57,7 @@ def make_api(
         result_routes(control, is_ending),
         station_routes(control, is_ending),
         audit_routes(access),
+        session_routes(access, sessions),
     ):
         api.include_router(router)
     make_once = cache(lambda: make_document(api))

@@ -17,8 +17,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from basestation.rest.access import LOCAL, AccessStore, Principal, RequestRecord, current, is_audited, needed_scope
+from basestation.rest.access import (
+    LOCAL,
+    PUBLIC,
+    AccessStore,
+    Principal,
+    RequestRecord,
+    current,
+    is_audited,
+    needed_scope,
+)
 from basestation.rest.limits import RateLimiter, RequestLimits
+from basestation.rest.sessions import COOKIE, Sessions
 from basestation.rest.wire import HttpProblemError
 from gateway.log import get_log
 
@@ -59,11 +69,13 @@ class Guard:
         app: ASGIApp,
         store: AccessStore | None,
         limits: RequestLimits,
+        sessions: Sessions,
         respond: Callable[[HttpProblemError], Response],
     ) -> None:
         self._app, self._store, self._limits, self._respond = app, store, limits, respond
+        self._sessions = sessions
         self._rates = RateLimiter(limits.requests_per_second, limits.burst)
-        self._open: Counter[int] = Counter()
+        self._open: Counter[int | str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # there are no WebSockets
@@ -73,18 +85,19 @@ class Guard:
         answer = _Answer(send)
         try:
             record.holder = self._identify(request)
-            self._check_rate(record.holder)
+            key = record.holder.token or record.address
+            self._check_rate(key)
         except HttpProblemError as problem:
             if self._store is not None:
                 await run_in_threadpool(_keep_refusal, self._store, record, problem)
             await self._respond(problem)(scope, receive, answer.send)
             return
-        reset, token = current.set(record), record.holder.token
-        self._open[token] += 1
+        reset = current.set(record)
+        self._open[key] += 1
         try:
             await self._app(scope, self._limit_body(scope, receive), answer.send)
         finally:
-            self._open -= Counter({token: 1})
+            self._open -= Counter({key: 1})
             current.reset(reset)
         if record.number is not None and self._store is not None:
             await run_in_threadpool(_keep_result, self._store, record, answer)
@@ -93,8 +106,16 @@ class Guard:
         check_origin(request, self._store is not None)
         if self._store is None:
             return LOCAL
-        token = _bearer(request.headers)
-        holder = None if token is None else self._store.find(token)
+        if (request.method, request.url.path) in PUBLIC:
+            return UNKNOWN
+        if "authorization" in request.headers:
+            token = _bearer(request.headers)
+            holder = None if token is None else self._store.find(token)
+        else:
+            number = self._sessions.find(request.cookies.get(COOKIE, ""))
+            holder = None if number is None else self._store.holder(number)
+            if holder is not None:
+                check_browser(request)
         if holder is None:
             raise HttpProblemError(
                 401, "no-token", "this station asks for a token that is valid",
@@ -102,14 +123,14 @@ class Guard:
             )  # fmt: skip
         return holder
 
-    def _check_rate(self, holder: Principal) -> None:
+    def _check_rate(self, key: int | str) -> None:
         limits = self._limits
-        if self._open[holder.token] >= limits.open_requests:
+        if self._open[key] >= limits.open_requests:
             raise HttpProblemError(
                 429, "too-many-open", f"this token has {limits.open_requests} requests open",
                 "close an event stream, or use another token", headers={"retry-after": "1"},
             )  # fmt: skip
-        if wait := self._rates.take(holder.token):
+        if wait := self._rates.take(key):
             raise HttpProblemError(
                 429, "too-many-requests", f"a token may make {limits.requests_per_second:g} requests a second",
                 f"repeat it in {wait:.3f} s; to wait for results, use `wait=` or an event stream",
@@ -155,6 +176,8 @@ async def check_access(request: Request) -> None:
     store: AccessStore | None = request.app.state.access
     limits: RequestLimits = request.app.state.limits
     record, path = current.get(), request.scope["route"].path
+    if (request.method, path) in PUBLIC:
+        return
     needed = needed_scope(request.method, path)
     declared, most = request.headers.get("content-length", ""), limits.largest_body(needed)
     if declared.isascii() and declared.isdecimal() and int(declared[:19]) > most:
@@ -174,6 +197,20 @@ async def check_access(request: Request) -> None:
             raise HttpProblemError(
                 503, "not-now", f"the audit cannot be written: {why}", "nothing was done: free space on the disk"
             ) from why
+
+
+def check_browser(request: Request) -> None:
+    """HttpProblemError where a request with a cookie may not come from a page of the station.
+
+    A cookie is also sent for pages of other ports of this machine, so its request has to name the station's own origin. A browser
+    names the origin of each request that changes something.
+    """
+    is_of_other_page = request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    if is_of_other_page or (request.method not in ("GET", "HEAD") and "origin" not in request.headers):
+        raise HttpProblemError(
+            403, "foreign-origin", "a page of another site may not ask this station",
+            "ask from a page of the station's own, or with a token in Authorization",
+        )  # fmt: skip
 
 
 def check_origin(request: Request, has_tokens: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from basestation.rest.access import needed_scope
+from basestation.rest.access import PUBLIC, needed_scope
 from basestation.rest.upload_routes import FORMATS
 from basestation.rest.wire import PROBLEM
 
@@ -56,6 +56,7 @@ EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("post", "/v1/statements"): {"statements": [{"how": "delete", "extent": "traffic"}], "repeated": False,
                                  "time": "2026-11-19T08:00:00.250Z"},
     ("get", "/v1/ready"): {"ready": True},
+    ("post", "/v1/tickets"): {"ticket": "pX1…", "path": "/login#pX1…", "seconds": 60.0},
 }  # fmt: skip
 """By method and path, an answer; a test compares its keys with those of real answers."""
 _TEXT = "SELECT AVG(temp) AS mean FROM road [NOW]"
@@ -94,6 +95,7 @@ _MEANINGS = {
 _MEDIA = {
     "/v1/queries/{query}/results.jsonl": "application/x-ndjson", "/v1/queries/{query}/results.csv": "text/csv",
     "/v1/queries/{query}/results.arrow": "application/vnd.apache.arrow.stream", "/v1/metrics": "text/plain",
+    "/login": "text/html",
 }  # fmt: skip
 
 
@@ -115,10 +117,10 @@ def make_document(api: FastAPI) -> Json:
 
 
 def _complete(operation: Json, method: str, path: str) -> None:
-    scope = needed_scope(method.upper(), path).value
-    operation["description"] = (
-        f"{operation.get('description', operation['summary'])}.\n\nNeeds a token with the scope `{scope}`."
-    )
+    needs = f"Needs a token with the scope `{needed_scope(method.upper(), path).value}`."
+    if (method.upper(), path) in PUBLIC:
+        needs, operation["security"] = "Needs no token, so no scope `…`: it is for browsers that have a ticket.", []
+    operation["description"] = f"{operation.get('description', operation['summary'])}.\n\n{needs}"
     responses = operation["responses"] = {
         status: response for status, response in operation["responses"].items() if status.startswith("2")
     }
@@ -136,6 +138,8 @@ def _complete(operation: Json, method: str, path: str) -> None:
         responses[str(status)] = {"description": _MEANINGS[status], "content": content}
     if path in _TEXT_ROUTES and method == "post":
         operation["requestBody"] = _text_body(path)
+    elif (method, path) == ("post", "/v1/session"):
+        operation["requestBody"] = {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
     elif path in _DATA_ROUTES:
         operation["requestBody"] = {"required": True, "content": {
             media: {"schema": {"type": "array", "items": {"type": "object"}} if form in ("json", "senml") else {"type": "string"}}

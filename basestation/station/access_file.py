@@ -146,9 +146,15 @@ class AccessFile:
             ).fetchone()
         if row is None or not hmac.compare_digest(row[0], digest):
             return None
-        if row[4] is not None and row[4] <= _now_ms():
-            return None
-        return Principal(row[2], include_implied(_scopes_of(row[3])), row[1])
+        return _holder_of(*row[1:])
+
+    def holder(self, number: int) -> Principal | None:
+        """The holder of the token with a number, if that is active now."""
+        with self._reading:
+            row = self._reader.execute(
+                "SELECT number, name, scopes, expires_ms FROM tokens WHERE number = ? AND revoked_ms IS NULL", (number,)
+            ).fetchone()
+        return None if row is None else _holder_of(*row)
 
     def create(
         self,
@@ -290,6 +296,12 @@ def forget_first_token(folder: Path, access: AccessFile) -> bool:
 def digest_of(token: str) -> bytes:
     """The SHA-256 of a token. A token has 256 random bits, so a slow hash would add nothing."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _holder_of(number: int, name: str, scopes: str, expires_ms: int | None) -> Principal | None:
+    if expires_ms is not None and expires_ms <= _now_ms():
+        return None
+    return Principal(name, include_implied(_scopes_of(scopes)), number)
 
 
 def _write_secret(path: Path, token: str) -> None:
