@@ -25,7 +25,7 @@ from basestation.cli.station_arguments import DATA
 if TYPE_CHECKING:
     from acquisition.extent import Catalog
     from basestation.history.archive_views import ExtentFiles, Version
-    from basestation.history.compiler import CompiledQuery
+    from basestation.history.statement import HistoryRange
     from basestation.planner.plan import Plan
 
 HELP = "ask the archive of a station, over days and months, with Spark on this machine"
@@ -158,7 +158,9 @@ def _answer(args: argparse.Namespace) -> int:
         from basestation.history.refusal import SparkRefusedError
 
         raise SparkRefusedError("the archive holds corrections of tuples")
-    return _print(args, plan, catalog, tables, prepare(plan, tables, HistoryRange(begin, until, first, until)))
+    span = HistoryRange(begin, until, first, until)
+    prepare(plan, tables, span)  # what Spark cannot answer is refused before it starts
+    return _print(args, plan, catalog, tables, span)
 
 
 def _print(
@@ -166,7 +168,7 @@ def _print(
     plan: "Plan",
     catalog: "Catalog",
     tables: "Mapping[str, Sequence[Version]]",
-    compiled: "CompiledQuery",
+    span: "HistoryRange",
 ) -> int:
     from basestation.archive.spark.session import start_session
     from basestation.history.answer import answer
@@ -179,7 +181,7 @@ def _print(
         session = start_session(Path(scratch), heap=args.memory)
         try:
             print(f"Spark is there after {time.monotonic() - begun:.1f} s", file=sys.stderr)
-            table = answer(session, args.data, plan, tables, compiled)
+            table = answer(session, args.data, plan, tables, span)
         finally:
             session.stop()
     write_answer(table, args.output, args.out, plan.is_one_off, catalog.tick_ms)

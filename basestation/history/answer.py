@@ -42,10 +42,14 @@ def prepare(plan: Plan, tables: Mapping[str, Sequence[Version]], span: HistoryRa
 
 
 def answer(
-    session: "SparkSession", root: Path, plan: Plan, tables: Mapping[str, Sequence[Version]], compiled: CompiledQuery
+    session: "SparkSession",
+    root: Path,
+    plan: Plan,
+    tables: Mapping[str, Sequence[Version]],
+    span: HistoryRange,
 ) -> pa.Table:
-    """The answer of a prepared query, by tick. SparkRefusedError where the data rule out an exact one."""
-    open_views(session, root, plan.catalog, find_extents(plan), tables)
+    """The answer of a query, by tick. SparkRefusedError where Spark cannot give it exactly."""
+    compiled = compile_plan(plan, open_views(session, root, plan.catalog, find_extents(plan), tables), span)
     run_checks(session, compiled)
     return session.sql(_ordered(compiled)).toArrow()
 

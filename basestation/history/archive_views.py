@@ -1,7 +1,9 @@
 """Archive views: the Parquet files of a data directory and the versions of its tables, as views of a Spark session."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +95,26 @@ def open_views(
         else:
             frame = session.createDataFrame([], schema)
         frame.createOrReplaceTempView(name)
+        # Spark has listed the files by now: what is unique in the files of this moment is so in those that it listed.
+        found[extent.name] = replace(found[extent.name], is_unique=partial(has_unique_keys, root, extent.name))
     return found
+
+
+def has_unique_keys(root: Path, extent: str, first: date, last: date) -> bool:
+    """Whether each (site, tick) of the days stands in one row of the files. Copies of a reading have its tick, so its day."""
+    of_day: dict[str, list[Path]] = {}
+    for path in list_files(root, extent):
+        of_day.setdefault(path.parent.name.removeprefix("date="), []).append(path)
+    for day, paths in of_day.items():
+        if first.isoformat() <= day <= last.isoformat():
+            table = pa.concat_tables(
+                pq.read_table(path, columns=["_site", "_tick"], partitioning=None) for path in paths
+            )
+            site, tick = (np.asarray(table.column(name)) for name in ("_site", "_tick"))
+            key = site * (int(tick.max()) - int(tick.min()) + 1) + tick - tick.min()
+            if not (key[1:] > key[:-1]).all() and len(np.unique(key)) < len(key):
+                return False
+    return True
 
 
 def name_source(extent: Extent, versions: Sequence[Version] = (), prefix: str = "") -> ArchiveView:

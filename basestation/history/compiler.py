@@ -96,18 +96,19 @@ class _Compiler:
         columns = root.columns
         tags: tuple[str, ...] = ("_tick",)
         names = tuple(make_unique(column.label for column in columns))
+        listed = "".join(f", `{name.replace('`', '``')}`" for name in names)
         if isinstance(root, StreamNode):
             ticks = self.statement.span.start, self.statement.span.until
             stream = self._stream(root, ticks)
             body = f"SELECT _tick{self._outputs(columns, names)} FROM {stream.name}"
             if self._is_limited or self.statement.is_ordered or self.statement.has_arrivals:
                 body += f" WHERE _arr BETWEEN {ticks[0]} AND {ticks[1]}"
-            windows, order = None, "_tick"
+            windows, order = None, "_tick" + listed
         else:
             relation = self._windows(root)
             t = ", _t" if relation.has_t else ""
             kept = ", _ord" if self.statement.is_ordered else ""
-            order = "_tick, _n" + kept
+            order = "_tick, _n" + (kept or listed)
             body = f"SELECT _w AS _tick, _n{t}{self._outputs(columns, names)}{kept} FROM {relation.name}"
             tags = ("_tick", "_n", *(["_t"] if t else []))
             windows = self.statement.text(f"SELECT _w AS _tick, _n{t} FROM {relation.windows}")

@@ -1,6 +1,7 @@
 """Source SQL: the tuples of an extent from its archived deliveries (semantics 1.3 to 1.5): which are taken in, when they enter, in which order."""
 
 from collections.abc import Sequence
+from datetime import date
 
 from acquisition.extent import Extent, ExtentKind, LatePolicy
 from acquisition.schema import Type
@@ -68,20 +69,25 @@ def _taken(
         )
     sites = ", ".join(map(str, extent.sites or ()))
     where += [f"_tick % {extent.interval} = 0", f"_site IN ({sites})" if sites else "FALSE"]
-    body = (
-        f"SELECT *, row_number() OVER (PARTITION BY _site, _tick ORDER BY _dlv, _pos) AS _copy FROM (\n"
-        f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)})"
-    )
-    return statement.add("taken", f"SELECT * FROM (\n{body}) WHERE _copy = 1")
+    body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)}"
+    if source.is_unique(*_days(ticks, tick_ms)):
+        return statement.add("taken", body)
+    copies = f"SELECT *, row_number() OVER (PARTITION BY _site, _tick ORDER BY _dlv, _pos) AS _copy FROM (\n{body})"
+    return statement.add("taken", f"SELECT * FROM (\n{copies}) WHERE _copy = 1")
+
+
+def _days(ticks: Ticks, tick_ms: int) -> tuple[date, date]:
+    """The UTC days of ticks."""
+    first, last = max(0, ticks[0]), min(ticks[1], 253_402_300_799_000 // tick_ms)
+    return date_of(first, tick_ms), date_of(max(first, last), tick_ms)
 
 
 def _day_range(ticks: Ticks, tick_ms: int) -> list[str]:
     """Conditions on the tick, and on the day, so that Spark opens only the files of those days."""
-    first, last = max(0, ticks[0]), min(ticks[1], 253_402_300_799_000 // tick_ms)
-    if last < first:
+    if ticks[1] < max(0, ticks[0]):
         return ["FALSE"]
-    days = date_of(first, tick_ms).isoformat(), date_of(last, tick_ms).isoformat()
-    return [f"_tick BETWEEN {first} AND {last}", f"`date` BETWEEN DATE'{days[0]}' AND DATE'{days[1]}'"]
+    first, last = _days(ticks, tick_ms)
+    return [f"_tick BETWEEN {ticks[0]} AND {ticks[1]}", f"`date` BETWEEN DATE'{first}' AND DATE'{last}'"]
 
 
 def _entered(statement: SparkStatement, extent: Extent, taken: str, with_history: bool = False) -> str:

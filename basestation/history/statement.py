@@ -1,7 +1,8 @@
 """SparkStatement: the text of one query in Spark SQL while it is written, as a chain of named parts (WITH), and what it depends on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 from acquisition.extent import Extent
 from basestation.history.scalar_sql import ScalarCompiler
@@ -18,6 +19,8 @@ class ArchiveView:
     extent: Extent
     name: str
     versions: tuple[int, ...] = ()
+    is_unique: Callable[[date, date], bool] = lambda first, last: False
+    """Whether no reading of the days stands in the files twice, so that a statement need not look for copies."""
 
 
 @dataclass(frozen=True, slots=True)

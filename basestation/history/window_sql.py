@@ -42,8 +42,11 @@ def time_windows(statement: SparkStatement, node: TimeWindow, stream: StreamRela
         where = f"_tick BETWEEN {grid.first} AND {grid.last}" + (
             f" AND _tick % {node.slide} = 0" if node.slide > 1 else ""
         )
+    elif node.end - node.begin < node.slide:  # no two windows hold one tuple
+        window = f"greatest({grid.first}L, ceil((_tick - ({node.end}L)) / {node.slide}D) * {node.slide}L)"
+        where = f"{window} <= least({grid.last}L, _tick - ({node.begin}L))"
     else:
-        window, where = spread(f"_tick - {node.end}L", f"_tick - ({node.begin}L)", grid)
+        window, where = spread(f"_tick - ({node.end}L)", f"_tick - ({node.begin}L)", grid)
     body = f"SELECT {window} AS _w, 1L AS _n, array(_idx) AS _ord, _tick, _sec, _arr{columns} FROM {stream.name} WHERE {where}"
     if stream.is_append:
         body = f"SELECT * FROM ({body}) WHERE _arr <= _w"

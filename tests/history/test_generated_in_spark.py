@@ -20,7 +20,7 @@ from tests.oracles.generate import case
 @pytest.mark.promise("history-is-live", "placement")
 def test_generated_queries_agree_with_engine(spark, tmp_path, rng, counts, tally):
     verdicts, seed, number = Counter(), rng.randrange(2**32), 0
-    while verdicts["agree"] < counts(20, 200):
+    while verdicts["agree"] < counts(8, 80):
         number += 1
         verdict, report = judge(spark, case(f"{seed}.{number}"), tmp_path / str(number), rng)
         assert report is None, f"case {seed}.{number}: {report}"

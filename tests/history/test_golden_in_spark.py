@@ -49,7 +49,7 @@ def test_few_golden_queries_are_refused(tally):
 @pytest.mark.promise("history-is-live", "placement")
 def test_golden_queries_agree_with_engine(spark, tmp_path, rng, counts, tally):
     queries = [query for query in golden_queries() if refusal(query) is None]
-    chosen = rng.sample(queries, counts(30, len(queries)))
+    chosen = rng.sample(queries, counts(20, len(queries)))
     sources, verdicts = {}, Counter()
     for query in chosen:
         root = tmp_path / query.golden.path.stem

@@ -162,3 +162,24 @@ def test_parquet_output_has_time_and_types(tmp_path):
     found = pq.read_table(tmp_path / "out.parquet")
     assert found.column_names == ["_time", "_tick", "mean"]
     assert found.column("_time").to_pylist()[1] == "1970-01-01T00:02:00Z"
+
+
+@pytest.mark.parametrize(
+    ("copies", "is_unique"), [(0, True), (1, False)], ids=["each reading once", "a reading in two files"]
+)
+def test_copies_of_reading_are_found_in_files(tmp_path, copies, is_unique):
+    """Where there are none, a statement has no step that looks for them."""
+    from datetime import date
+
+    from basestation.history.archive_views import has_unique_keys
+
+    recording = read_recording(read_schema(SCHEMA), {"road": ROWS})
+    archive(recording, tmp_path, random.Random(1))
+    for _ in range(copies):
+        again = read_recording(read_schema(SCHEMA), {"road": ROWS[1:2]})
+        archive(again, tmp_path / "again", random.Random(1))
+        for file in (tmp_path / "again").glob("archive/extent=road/*/*.parquet"):
+            file.rename(tmp_path / "archive" / "extent=road" / file.parent.name / file.name)
+    day = date(1970, 1, 1)
+    assert has_unique_keys(tmp_path, "road", day, day) is is_unique
+    assert has_unique_keys(tmp_path, "road", date(1970, 1, 2), date(1970, 1, 9))
