@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandWords:
     """A verb, or a verb of a verb: the words and options that can follow it, each with its help."""
 
     path: str
@@ -40,24 +40,26 @@ class Command:
     """Of options that take one of some words."""
 
 
-def list_commands() -> list[Command]:
+def list_commands() -> list[CommandWords]:
     """All commands, from the parsers of the verbs."""
     from gateway.cli import VERBS, help_line, parser_of
 
     entries = sorted(entry_points(group=VERBS), key=lambda entry: entry.name)
     found = [
-        Command("moteloom", {entry.name: help_line(entry) for entry in entries}, {"--help": "", "--version": ""}, {})
+        CommandWords(
+            "moteloom", {entry.name: help_line(entry) for entry in entries}, {"--help": "", "--version": ""}, {}
+        )
     ]
     for entry in entries:
         found += _commands_of(f"moteloom {entry.name}", parser_of(entry.name, entry.load()))
     return found
 
 
-def _commands_of(path: str, parser: argparse.ArgumentParser) -> list[Command]:
+def _commands_of(path: str, parser: argparse.ArgumentParser) -> list[CommandWords]:
     words: dict[str, str] = {}
     options: dict[str, str] = {}
     values: dict[str, tuple[str, ...]] = {}
-    below: list[Command] = []
+    below: list[CommandWords] = []
     for action in parser._actions:  # argparse has no other list of them
         if isinstance(action, argparse._SubParsersAction):
             helps = {each.dest: each.help or "" for each in action._choices_actions}
@@ -71,7 +73,7 @@ def _commands_of(path: str, parser: argparse.ArgumentParser) -> list[Command]:
                 values[option] = tuple(map(str, action.choices))
         if not action.option_strings and action.choices is not None:
             words |= dict.fromkeys(map(str, action.choices), "")
-    return [Command(path, words, options, values), *below]
+    return [CommandWords(path, words, options, values), *below]
 
 
 # The variable is not `path`, which zsh ties to PATH.
@@ -84,7 +86,7 @@ _WALK = """    {declare}
 """
 
 
-def _cases(commands: list[Command]) -> tuple[str, str, str]:
+def _cases(commands: list[CommandWords]) -> tuple[str, str, str]:
     """Patterns of all paths, and the cases of values and of words."""
     paths = " | ".join(f'"{each.path}"' for each in commands[1:])
     values = [(f"{each.path} {option}", words) for each in commands for option, words in each.values.items()]
@@ -95,7 +97,7 @@ def _cases(commands: list[Command]) -> tuple[str, str, str]:
     return paths, of_values, of_words
 
 
-def _bash(commands: list[Command]) -> str:
+def _bash(commands: list[CommandWords]) -> str:
     paths, of_values, of_words = _cases(commands)
     declare = "local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} place=moteloom words= i"
     walk = _WALK.format(declare=declare, first=1, current="COMP_CWORD", array="COMP_WORDS", paths=paths)
@@ -111,7 +113,7 @@ complete -o default -F _moteloom moteloom
 """
 
 
-def _zsh(commands: list[Command]) -> str:
+def _zsh(commands: list[CommandWords]) -> str:
     paths, of_values, of_words = _cases(commands)
     declare = "local before=${words[CURRENT-1]} place=moteloom found= i"
     walk = _WALK.format(declare=declare, first=2, current="CURRENT", array="words", paths=paths)
@@ -129,7 +131,7 @@ if [ "$funcstack[1]" = "_moteloom" ]; then _moteloom "$@"; else compdef _moteloo
 """
 
 
-def _fish(commands: list[Command]) -> str:
+def _fish(commands: list[CommandWords]) -> str:
     lines = ["# fish completion of moteloom, made by `moteloom completion fish`"]
     names = {each.path for each in commands}
     for command in commands:

@@ -41,7 +41,7 @@ def test_code_of_the_page_runs_beside_its_station(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
-        assert lines[0] == "['lab', 'rooms']" and "Name: mean, dtype: float64" in lines
+        assert lines[0] == "['road', 'traffic', 'tempClass']" and "Name: mean, dtype: float64" in lines
         assert "         ^^^^" in lines and lines[-1].startswith("[[")
     finally:
         station.send_signal(signal.SIGINT)
