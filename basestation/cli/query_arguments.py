@@ -33,6 +33,8 @@ def query_text(args: argparse.Namespace) -> tuple[str, str | None]:
     if args.file is None:
         return args.query, None
     if args.file == "-":
+        if sys.stdin is None:
+            raise InputError("SN501", "cannot be read: it is closed", "standard input")
         try:
             return sys.stdin.buffer.read().decode("utf-8-sig"), "standard input"
         except UnicodeDecodeError as why:

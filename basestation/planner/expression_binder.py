@@ -15,7 +15,7 @@ from basestation.language import syntax
 from basestation.language.keywords import CONVERTERS, find_nearest, suggest_type
 from basestation.language.node import SyntaxNode
 from basestation.planner.diagnostic_report import Report
-from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES, Signature
+from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES, Signature, find_elsewhere
 from basestation.planner.scope import Scope
 from basestation.planner.source_binder import Subquery
 from gateway.source import did_you_mean
@@ -275,7 +275,7 @@ class ExpressionBinder:
                 "SN205",
                 f"there is no function `{written.name.text}`",
                 written.name,
-                help=help or did_you_mean(name, known),
+                help=help or find_elsewhere(name) or did_you_mean(name, known),
             )
             return self._check_arguments(written)
         if written.star:  # the parser reports it: only COUNT takes it

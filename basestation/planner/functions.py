@@ -70,3 +70,44 @@ AGGREGATES = {
 }
 
 TYPES = {t.value: t for t in Type}
+
+OTHER_NAMES = {
+    "MEAN": "AVG", "AVERAGE": "AVG", "STDDEV": "STDEV", "STD": "STDEV", "STDDEV_SAMP": "STDEV", "VAR": "VARIANCE",
+    "PERCENTILE": "QUANTILE", "PERCENTILE_CONT": "QUANTILE", "QUANTILE_CONT": "QUANTILE", "TOTAL": "SUM", "CEILING": "CEIL",
+    "POW": "POWER", "LOG": "LN", "IFNULL": "COALESCE", "ISNULL": "COALESCE", "NVL": "COALESCE", "LEN": "LENGTH", "LCASE": "LOWER",
+    "UCASE": "UPPER", "MINIMUM": "MIN", "MAXIMUM": "MAX",
+}  # fmt: skip
+"""The names of functions in other languages."""
+_PARTS = {
+    "HOUR": "`tick / 3600 % 24` is the hour",
+    "MINUTE": "`tick / 60 % 60` is the minute",
+    "SECOND": "`tick % 60` is the second",
+    "DAY": "`tick / 86400` is the number of days since 1970",
+}
+_CLOCK = ("NOW", "CURRENT_TIMESTAMP", "GETDATE", "SYSDATE", "CURRENT_TIME", "CURRENT_DATE", "LOCALTIME")
+_DATES = (
+    "EXTRACT",
+    "DATE_PART",
+    "DATE_TRUNC",
+    "TIME_BUCKET",
+    "DATE",
+    "YEAR",
+    "MONTH",
+    "WEEKDAY",
+    "DAYOFWEEK",
+    "STRFTIME",
+)
+
+
+def find_elsewhere(name: str) -> str | None:
+    """Return the help for a function that other languages have; None for other names."""
+    if name in OTHER_NAMES:
+        signature = FUNCTIONS.get(OTHER_NAMES[name]) or AGGREGATES[OTHER_NAMES[name]]
+        return f"it is called {OTHER_NAMES[name]} here: {signature.usage}"
+    if name in _CLOCK:
+        return "`tick` is the time of a tuple; a window says how far it looks back: [FROM NOW-5 MIN TO NOW SLIDE 1 MIN]"
+    if name in _PARTS:
+        return f"times are ticks: with ticks of 1 s, {_PARTS[name]} in UTC"
+    if name in _DATES:
+        return "times are ticks: with ticks of 1 s, `tick / 3600 % 24` is the hour in UTC, and SLIDE 1 DAY makes windows of days"
+    return None

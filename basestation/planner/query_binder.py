@@ -27,6 +27,7 @@ from basestation.planner.select_binder import (
     bind_order_and_limit,
     bind_select_list,
     bind_window_select,
+    find_aliases,
 )
 from basestation.planner.source_binder import Bound, Subquery
 from gateway.source import Span
@@ -147,7 +148,8 @@ class QueryBinder:
                 "SN409",
                 f"{what} stands in one-off queries only",
                 places[0],
-                help="a continuous answer is a bag; sort or cut where it is shown",
+                help="a continuous answer is a bag: sort or cut where it is shown, or ask once over what is on record: "
+                "FROM extent.HISTORY … ORDER BY … LIMIT …",
             )
 
     # --- SELECT ------------------------------------------------------------------------------------------------------
@@ -174,7 +176,8 @@ class QueryBinder:
                 help="give the stream in FROM a window, for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
         endless = "a stream has no end; give the stream in FROM a window"
-        where = ExpressionBinder(source.scope, self.report, self.no_subquery, aggregates=endless)
+        scope = replace(source.scope, aliases=frozenset(find_aliases(written.items)))
+        where = ExpressionBinder(scope, self.report, self.no_subquery, aggregates=endless)
         typing = replace(where, aggregates=None, one_stream=True) if grouping else where
         predicate = None if written.where is None else where.predicate(written.where)
         outputs = bind_select_list(written.items, typing, self)

@@ -24,12 +24,14 @@ class ScopeEntry:
 class Scope:
     """All entries of one FROM. `complete` is False after an entry with an error: then a missing name is no error.
 
-    `twice` holds names that two entries share. That is reported once, so their columns are not called ambiguous.
+    `twice` holds names that two entries share. That is reported once, so their columns are not called ambiguous. `aliases` are
+    those of the SELECT list, which its other clauses cannot see.
     """
 
     entries: tuple[ScopeEntry, ...]
     complete: bool = True
     twice: frozenset[str] = frozenset()
+    aliases: frozenset[str] = frozenset()
 
     def find(self, written: syntax.ColumnRef, report: Report) -> Column | None:
         """The Column that a written column means; None after an error, or where the scope is not complete."""
@@ -121,7 +123,9 @@ class Scope:
                 f"{where} no column `{name}`",
                 written.name,
                 expected=expected if len(expected) <= 8 else (),
-                help=did_you_mean(name, names),
+                help=did_you_mean(name, names)
+                if name not in self.aliases
+                else f"`{name}` is an alias of SELECT, which this clause cannot see: write the expression itself",
             )
 
     def star(self, qualifier: str | None) -> tuple[Column, ...] | None:

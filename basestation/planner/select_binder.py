@@ -1,7 +1,7 @@
 """Binds SELECT over windows and tables: WHERE, GROUP BY, HAVING, the list; ORDER BY and LIMIT of one-off queries (10.6)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from acquisition.schema import Type
@@ -84,7 +84,8 @@ def _body(
     source: BoundFrom, written: syntax.Select, binder: QueryContext, subquery: BindSubquery
 ) -> BoundSelect | None:
     """A SELECT without its list and modifiers; None after an error."""
-    report, scope = binder.report, source.scope
+    report = binder.report
+    scope = replace(source.scope, aliases=frozenset(find_aliases(written.items)))
     where = ExpressionBinder(scope, report, subquery, aggregates=_WHERE)
     predicate = None if written.where is None else where.predicate(written.where)
     aggregating = is_aggregating(written)
@@ -110,6 +111,11 @@ def _body(
         node = lifting.node(node, bool(written.group_by))
         node = node if having is None else WindowSelect(having, node)
     return BoundSelect(node, outputs, order)
+
+
+def find_aliases(items: Iterable[syntax.SelectItem | syntax.Star]) -> set[str]:
+    """The aliases of a SELECT list."""
+    return {item.alias.text for item in items if isinstance(item, syntax.SelectItem) and item.alias is not None}
 
 
 # --- the SELECT list -------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ import argparse
 import difflib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
-from typing import Protocol
+from typing import Any, NoReturn, Protocol
 
 from gateway.errors import MoteloomError
 from gateway.log import DEFAULT_LEVEL, FORMATS, LEVELS, configure_logging, get_log
@@ -110,7 +110,7 @@ def dispatch(arguments: list[str], verbs: Mapping[str, EntryPoint]) -> int:
 
 def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
     """Return the parser of one verb, with its own arguments and the common ones."""
-    parser = argparse.ArgumentParser(
+    parser = VerbParser(
         prog=f"moteloom {name}", description=verb.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verb.configure(parser)
@@ -120,6 +120,28 @@ def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
     logging.add_argument("--log-level", choices=LEVELS, default=level, help=f"log events from this level on ({level})")
     logging.add_argument("--log", choices=FORMATS, default="text", help="key=value pairs, or JSON (text)")
     return parser
+
+
+class VerbParser(argparse.ArgumentParser):
+    """A parser that names the option that was meant."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and leave with exit code 2."""
+        options = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
+        for given in self._given:
+            name = given.partition("=")[0]
+            known = any(option.startswith(name) for option in options)  # an abbreviation is allowed
+            close = difflib.get_close_matches(name, options, n=1) if name.startswith("--") and not known else []
+            if close:
+                message = f"unknown option {name}; did you mean {close[0]}?"
+                break
+        super().error(message)
 
 
 def overview(verbs: Mapping[str, EntryPoint]) -> str:
