@@ -147,8 +147,9 @@ class Result:
         fields = [pa.array(values, pa.int64()) for values in tags.values()]
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema.columns)
         fields += [pa.array(values, _ARROW[c.type]) for values, c in zip(columns, schema.columns, strict=True)]
-        names = [*tags, *make_unique([c.label for c in schema.columns])]
-        if self._tick_ms is not None:
+        names = [*tags, *(c.label for c in schema.columns)]
+        if self._tick_ms is not None:  # for data frames, of which some take no name twice
+            names = [*tags, *make_unique([c.label for c in schema.columns])]
             moments = pc.multiply(fields[0], pa.scalar(self._tick_ms, pa.int64())).cast(pa.timestamp("ms", "UTC"))
             fields, names = [moments, *fields], ["_time", *names]
         return pa.Table.from_arrays(fields, names=names)

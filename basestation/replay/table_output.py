@@ -42,6 +42,7 @@ class TableOutput:
         self._times, self._shows_all = times, shows_all
         self._empty: dict[int, list[WindowUpdate]] = {}  # the first and last of windows without rows, by query
         self._empty_count: Counter[int] = Counter()
+        self._coverage_only: Counter[int] = Counter()  # revisions without a row, by query
         self._coverage: dict[int, Coverage] = {}  # of the last mark that was printed
         self._queries = {query.number: query for query in queries}
         self._widths: dict[int, list[int]] = {}  # of a stream's columns so far, by query
@@ -79,13 +80,19 @@ class TableOutput:
                     yield from self._mark(mark)
 
     def end(self, until: int, ledger: Ledger) -> str:
-        """The last windows without rows; the command prints the ledger to standard error."""
-        return "".join(f"{line}\n" for query in sorted(self._empty) for line in self._empty_windows(query))
+        """The last windows without rows, and how many revisions were left out; the command prints the ledger."""
+        lines = [line for query in sorted(self._empty) for line in self._empty_windows(query)]
+        for query, count in sorted(self._coverage_only.items()):
+            lines += ["", f"{self._name(query)}{count:,} revisions changed the coverage and no row; --all shows them"]
+        return "".join(f"{line}\n" for line in lines)
 
     def _is_quiet(self, window: WindowUpdate) -> bool:
         """Note a window without rows that need not be printed by itself."""
-        if self._shows_all or window.revision or len(window.added):
+        if self._shows_all or len(window.added) or len(window.removed):
             return False
+        if window.revision:
+            self._coverage_only[window.query] += 1
+            return True
         self._empty[window.query] = [*self._empty.get(window.query, [])[:1], window]
         self._empty_count[window.query] += 1
         return True

@@ -207,6 +207,18 @@ def test_windows_without_rows_are_summed_up():
     assert dated(TableOutput, emitted, None, True).count("window at") == 11
 
 
+def test_revisions_of_coverage_only_are_counted():
+    emitted = [
+        window(0, [(3, "hot", 125)]),
+        window(1, coverage={"road": (44, 44)}),
+        window(2, coverage={"road": (43, 44)}),
+    ]
+    assert dated(TableOutput, emitted, None, False).splitlines()[-2:] == [
+        "", "query 1: 2 revisions changed the coverage and no row; --all shows them",
+    ]  # fmt: skip
+    assert dated(TableOutput, emitted, None, True).count("the same rows") == 2
+
+
 def test_coverage_of_epochs_is_printed_where_it_changes():
     emitted = [as_columns(EpochMark(2, 60 * at, {"road": (used, 4)})) for at, used in enumerate((3, 3, 3, 2, 2, 4, 3))]
     emitted += [as_columns(EpochMark(2, 60, {"road": (4, 4)}))]
