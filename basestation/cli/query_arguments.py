@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 REFUSED, BAD_INPUT = 2, 3
 """Exit codes."""
+MOST_ERRORS = 20
+"""So many errors are printed as text."""
 
 
 def add_query(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +53,22 @@ def read(path: str) -> str:
 
 
 def print_diagnostics(diagnostics: "Iterable[Diagnostic]", as_json: bool, **of: object) -> None:
-    """Print errors as JSON lines on standard output, with the further keys `of`, or as text on standard error."""
-    for diagnostic in diagnostics:
+    """Print errors as JSON lines on standard output, with the further keys `of`, or the first as text on standard error."""
+    left_out = 0
+    for number, diagnostic in enumerate(diagnostics):
         if as_json:
             print(json.dumps(diagnostic.as_json() | of, ensure_ascii=False))
+        elif number < MOST_ERRORS:
+            print(printable(diagnostic.render()), end="\n\n", file=sys.stderr)
         else:
-            print(diagnostic.render(), end="\n\n", file=sys.stderr)
+            left_out += 1
+    if left_out:
+        print(f"{left_out:,} more errors; `-o json` prints all", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Text with escapes for characters that control a terminal: names and texts of others must not."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_input_error(error: InputError, as_json: bool) -> None:
@@ -72,4 +84,4 @@ def print_input_error(error: InputError, as_json: bool) -> None:
             )
         )  # fmt: skip
     else:
-        print(f"{error.code}: {error}{'; ' + error.help if error.help else ''}", file=sys.stderr)
+        print(printable(f"{error.code}: {error}{'; ' + error.help if error.help else ''}"), file=sys.stderr)

@@ -124,6 +124,16 @@ def test_delivery_before_tick_0_is_error(folder, capsys):
     assert f"{folder}/hits.csv, row 2: delivered at tick -1" in capsys.readouterr().err
 
 
+def test_text_of_errors_is_bounded_and_controls_no_terminal(folder, capsys):
+    assert road(folder, "; ".join(f"SELECT wrong{n} FROM road" for n in range(25))) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("SN202") == 20 and errors.endswith("5 more errors; `-o json` prints all\n")
+    assert road(folder, 'SELECT temp FROM "\x1b[2J"') == 2
+    assert call(folder, "--input", "road=\x1b[2Jgone.csv", "SELECT temp FROM road") == 3
+    errors = capsys.readouterr().err
+    assert "\x1b" not in errors and "\\x1b[2Jgone.csv: cannot be read" in errors
+
+
 # --- answered --------------------------------------------------------------------------------------------------------
 
 
