@@ -128,6 +128,7 @@ def test_indexes_count_on_and_corrections_keep_them(archive):
     archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a"), (0, 4, 1, 1, 1.0, "a")))
     corrections = batch((0, 4, 2, 1, 1.0, "a"), (0, 4, 3, 1, 1.0, "a"), (0, 3, 4, 1, 1.0, "a"), (5, 3, 5, 1, 1.0, "a"))
     archive.append(EXTENT, replace(corrections, replaces=np.array([2, 2, BY_KEY, 0])))
+    archive.append(EXTENT, batch((6, 3, 6, 1, 1.0, "a")))
     if isinstance(archive, MemoryArchive):
         [found] = archive.take_all().values()
         rows = list(zip(found.columns["temp"], found.columns["_index"], found.columns["_revision"], strict=True))
@@ -136,7 +137,7 @@ def test_indexes_count_on_and_corrections_keep_them(archive):
         table = pa.concat_tables(tables).sort_by([("_arrival", "ascending"), ("temp", "ascending")])
         values = [int(temp * 100) for temp in table["temp"].to_pylist()]
         rows = list(zip(values, table["_index"].to_pylist(), table["_revision"].to_pylist(), strict=True))
-    assert sorted(rows) == [(1, 1, 0), (1, 2, 0), (2, 2, 1), (3, 2, 2), (4, 0, 1), (5, 3, 0)]
+    assert sorted(rows) == [(1, 1, 0), (1, 2, 0), (2, 2, 1), (3, 2, 2), (4, 0, 1), (5, 3, 0), (6, 4, 0)]
 
 
 def narrow_file(folder, name, array, metadata=None):
