@@ -61,8 +61,9 @@ def query_routes(control: StationControl) -> APIRouter:
         after: Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last query that you have")] = 0,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
         state: State | None = None,
+        owner: Annotated[str | None, Query(max_length=200, description="only those of a user")] = None,
     ) -> Response:
-        chosen = control.queries(after, limit, None if state is None else state.value)
+        chosen = control.queries(after, limit, None if state is None else state.value, owner)
         # A response of its own: FastAPI walks through every value of a dictionary before it is encoded.
         return JSONResponse({"queries": chosen, "next": chosen[-1]["number"] if chosen else after})
 

@@ -151,6 +151,8 @@ def test_lists_and_events_have_only_queries_of_the_user(station, users):
     assert numbers("ben") == numbers("ben", after=1) == [(2, "ben")]
     assert numbers("ben", state="stopped") == numbers("ben", after=2) == numbers("read") == []
     assert numbers("operator") == numbers("admin") == [(1, "anna"), (2, "ben")]
+    assert numbers("operator", owner="ben") == numbers("ben", owner="ben") == [(2, "ben")]
+    assert numbers("operator", owner="carl") == numbers("anna", owner="ben") == []
     for user, seen in (("anna", {1}), ("ben", {2}), ("operator", {1, 2}), ("read", set())):
         events = station.get("/v1/events", headers=bearer(users[user])).json()["events"]
         assert {each["query"] for each in events if each.get("query")} == seen
