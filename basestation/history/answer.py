@@ -12,6 +12,7 @@ from basestation.algebra.node import walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.table import Once, Scan
+from basestation.archive.spark.session import report_failures
 from basestation.history.archive_views import Version, name_source, open_views
 from basestation.history.compiler import CompiledQuery, compile_plan
 from basestation.history.refusal import SparkRefusedError
@@ -48,10 +49,11 @@ def answer(
     tables: Mapping[str, Sequence[Version]],
     span: HistoryRange,
 ) -> pa.Table:
-    """The answer of a query, by tick. SparkRefusedError where Spark cannot give it exactly."""
-    compiled = compile_plan(plan, open_views(session, root, plan.catalog, find_extents(plan), tables), span)
-    run_checks(session, compiled)
-    return session.sql(_ordered(compiled)).toArrow()
+    """The answer of a query, by tick. SparkRefusedError where Spark cannot give it exactly, SparkFailedError where it fails."""
+    with report_failures():
+        compiled = compile_plan(plan, open_views(session, root, plan.catalog, find_extents(plan), tables), span)
+        run_checks(session, compiled)
+        return session.sql(_ordered(compiled)).toArrow()
 
 
 def run_checks(session: "SparkSession", compiled: CompiledQuery) -> None:

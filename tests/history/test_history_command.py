@@ -183,3 +183,20 @@ def test_copies_of_reading_are_found_in_files(tmp_path, copies, is_unique):
     day = date(1970, 1, 1)
     assert has_unique_keys(tmp_path, "road", day, day) is is_unique
     assert has_unique_keys(tmp_path, "road", date(1970, 1, 2), date(1970, 1, 9))
+
+
+@pytest.mark.spark
+@pytest.mark.promise("errors-point")
+def test_failure_of_spark_is_one_line(spark, data):
+    """A scalar subquery with two rows fails in Spark, when it runs."""
+    from basestation.archive.spark.session import SparkFailedError
+    from basestation.history.answer import answer
+    from basestation.history.archive_views import read_tables
+    from basestation.history.statement import HistoryRange
+    from basestation.replay.statements import read_statements
+
+    catalog = read_schema(SCHEMA)
+    [given] = read_statements(["SELECT name FROM grade WHERE low = (SELECT low FROM grade)"], catalog)
+    with pytest.raises(SparkFailedError, match=r"Spark failed: .*[Mm]ore than one row") as caught:
+        answer(spark, data, given.plan, read_tables(catalog, data), HistoryRange(0, 10, 0, 10))
+    assert "\n" not in str(caught.value)

@@ -1,6 +1,7 @@
 """Starts a local Spark session that is small enough for a gateway, logs only errors and writes only to our folder."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.archive.spark.java import SparkUnavailableError, find_java
+from gateway.errors import MoteloomError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession as SparkSession
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 # Measured on two cores: the serial collector and the first compiler only take a second off the start of a session.
 # Spark refuses heaps below 450 MB.
 HEAP = "512m"
+
+
+class SparkFailedError(MoteloomError):
+    """Spark could not run a statement; the message is Spark's own, without its stack."""
 
 
 NEEDED_MB = 900
@@ -65,6 +71,20 @@ def start_session(state: Path, cores: int = 2, heap: str = HEAP) -> "SparkSessio
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         reason = next((line for line in said if "rror" in line), said[-1] if said else str(error))
         raise SparkUnavailableError(f"Spark does not start: {reason.strip()}") from error
+
+
+@contextmanager
+def report_failures() -> Iterator[None]:
+    """Raise SparkFailedError where Spark fails inside."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        found = re.search(r"\[[A-Z][A-Z0-9_.]+\][^\n]*", str(error))  # a class of Spark's errors, and its message
+        reason = found.group(0) if found else str(error).split("\n", 1)[0].strip() or type(error).__name__
+        raise SparkFailedError(f"Spark failed: {reason}") from error
 
 
 @contextmanager
