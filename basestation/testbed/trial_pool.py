@@ -56,8 +56,8 @@ def run_trials(
                 on_progress(order.ms * number)
                 yield trial
         finally:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()  # processes that are just starting read it, so wait for them
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _add(on_progress: Callable[[int], None], before: int, ms: int) -> None:

@@ -57,11 +57,23 @@ def main(arguments: list[str] | None = None) -> int:
     except MoteloomError as error:
         print(f"moteloom: {error}", file=sys.stderr)
         return FAILED
+    except (MemoryError, ImportError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        print("moteloom: out of memory; free some, raise the limit (`ulimit -v`), or give less input", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(FAILED)  # a library that is loaded by half may crash when the interpreter ends
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         print(f"moteloom: {place}{error.strerror or error}", file=sys.stderr)
         _discard_output()
         return FAILED
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, perhaps while a library was loaded."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or "failed to map segment" in words or "cannot allocate memory" in words
 
 
 def _discard_output() -> None:
