@@ -248,3 +248,15 @@ def test_station_without_tokens_serves_programs_only(station):
             assert station.get("/v1/queries", headers={"host": host}).status_code == 200
     finally:
         station.api = with_tokens
+
+
+@pytest.mark.promise("access")
+def test_query_of_before_there_were_users_is_for_operators(tmp_path):
+    with RunningStation(tmp_path) as station:
+        anna = station.tokens.create("anna", [TokenScope.SUBMIT])
+        durable = station.runner.durable
+        assert station.runner.call(lambda now_ms: durable.submit(QUERIES[0], now_ms)) == 1
+        assert station.get("/v1/queries/1").json()["owner"] is None
+        for path in ("/v1/queries/1", "/v1/queries/1/results"):
+            assert station.get(path, headers=bearer(anna)).status_code == 404
+        assert station.get("/v1/queries", headers=bearer(anna)).json()["queries"] == []
