@@ -48,10 +48,10 @@ def interrupted(command, seconds):
 
 
 def test_interrupt_ends_with_130_and_no_traceback(command, rng, counts):
-    """The interpreter itself needs about 0.1 s before it runs a line of the program."""
+    """The interpreter needs about 0.1 s before it runs a line of the program. At its very end the signal ends it: 130 in a shell."""
     for _ in range(counts(3, 30)):
         code, errors = interrupted(command, rng.uniform(0.2, 1.5))
-        assert (code, "Traceback" in errors) in ((130, False), (0, False)), errors
+        assert code in (130, 0, -signal.SIGINT) and "Traceback" not in errors, errors
 
 
 def test_closed_standard_input_is_named(capsys, monkeypatch, tmp_path):
