@@ -39,7 +39,6 @@ log = get_log(__name__)
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
 
-
 ROLL = "roll"
 """The kind of entry at which readings left the state for the archive."""
 
