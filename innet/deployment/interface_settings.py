@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gateway.toml import TomlTable
 
@@ -26,7 +27,7 @@ class InterfaceSettings:
 
 def read_interface_tables(top: TomlTable, folder: Path) -> InterfaceSettings:
     """Read the tables `rest` and `limits`; files stand beside the deployment in `folder`."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     if (rest := top.table("rest")) is not None:
         found["host"] = rest.text("host", None)
         found["port"] = rest.integer("port", 0, 65_535, None)
@@ -49,4 +50,4 @@ def read_interface_tables(top: TomlTable, folder: Path) -> InterfaceSettings:
         ):
             found[key] = limits.integer(key, 1, most, None)
         limits.close()
-    return InterfaceSettings(**found)  # type: ignore[arg-type]
+    return InterfaceSettings(**found)
