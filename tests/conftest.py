@@ -2,7 +2,7 @@
 
 MOTELOOM_COUNTS=small|full   how much of a repeated test is done; `make test` is small, `make check` is full
 MOTELOOM_SEED=n              replays a run; the seed in use is printed in the header
-STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository
+STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository, or zsh or fish
 MOTELOOM_SHARED=folder       where those recordings are
 """
 
@@ -120,7 +120,7 @@ def _strictly(report, excused):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    _strictly(report, item.get_closest_marker("shared_data") is not None)
+    _strictly(report, any(item.get_closest_marker(name) for name in ("shared_data", "other_shell")))
     return report
 
 

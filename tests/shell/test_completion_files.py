@@ -53,7 +53,10 @@ def fish(path, *words):
     return [found.split("\t")[0] for found in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("shell", [bash, zsh, fish], ids=SHELLS)
+OTHER = pytest.mark.other_shell
+
+
+@pytest.mark.parametrize("shell", [bash, pytest.param(zsh, marks=OTHER), pytest.param(fish, marks=OTHER)], ids=SHELLS)
 def test_shell_completes_verbs_options_and_values(shell, files, need):
     name = shell.__name__
     need(name)
