@@ -153,10 +153,9 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
 
 def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:
     """The tuples of each UTC day, in order."""
-    day = batch.tick * tick_ms // 86_400_000
-    return [
-        (date_of(int(number) * 86_400_000 // tick_ms, tick_ms), batch.take(day == number)) for number in np.unique(day)
-    ]
+    day = batch.tick * tick_ms // 86_400_000  # a tick may span midnight: it belongs to the day in which it begins
+    parts = [batch.take(day == number) for number in np.unique(day)]
+    return [(date_of(int(part.tick[0]), tick_ms), part) for part in parts]
 
 
 def _array(column: AnyArray, mask: BoolArray, attribute: Attribute) -> pa.Array:

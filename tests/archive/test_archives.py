@@ -200,6 +200,18 @@ def test_file_is_sorted_by_site_and_tick(tmp_path):
     assert table.select(["_tick", "_site"]).to_pydict() == {"_tick": [6, 7, 7], "_site": [3, 3, 4]}
 
 
+def test_ticks_that_span_midnight_stand_in_the_folder_of_their_day(tmp_path):
+    """7 s do not divide a day: the first tick of a day begins some seconds after midnight."""
+    tick_ms, day_ms = 7_000, 86_400_000
+    archive = ParquetArchive(tmp_path, tick_ms)
+    noons = [(day * day_ms + day_ms // 2) // tick_ms for day in range(1, 15)]
+    archive.append(EXTENT, batch(*((tick, 3, 1, 1, 1.0, "a") for tick in noons)))
+    found = {
+        path.parent.name: pq.read_table(path, partitioning=None)["_tick"].to_pylist() for path in archive.files(EXTENT)
+    }
+    assert found == {f"date=1970-01-{day + 1:02}": [tick] for day, tick in enumerate(noons, 1)}
+
+
 def test_files_carry_schema(tmp_path):
     archive = ParquetArchive(tmp_path, 1000)
     archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a")))
