@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from acquisition.arrays import AnyArray, BoolArray
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from acquisition.batch import Batch, add_missing_columns, dtype_of, mask_of
 from acquisition.extent import Extent
 from acquisition.schema import Attribute, Type
@@ -45,6 +45,9 @@ ASCENDING = ("_tick", "_time", "_site", "_index", "_arrival")
 """Columns whose differences are written, since each is almost the one before it."""
 ROW_GROUP = 131_072
 """Rows of a group: a reader skips groups by the least and greatest site and tick in them."""
+
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+"""Of the years 1 and 9999: ticks outside them stand under the first or the last date."""
 
 _SYSTEM_NAMES = ("_tick", "_site", "_arrival", "_weight")
 
@@ -105,7 +108,7 @@ def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:
     index, revision = batch.columns[INDEX], batch.columns[REVISION]
     batch = add_missing_columns(extent.schema, batch)
     schema = arrow_schema(extent, tick_ms)
-    time = pa.array(batch.tick * (tick_ms * 1000), pa.int64()).cast(SYSTEM[1].type)
+    time = pa.array(dated_ticks(batch.tick, tick_ms) * (tick_ms * 1000), pa.int64()).cast(SYSTEM[1].type)
     weight = pa.array(batch.weight.astype(np.int8))
     arrays = [pa.array(batch.tick), time, pa.array(batch.site), pa.array(index), pa.array(batch.arrival), weight]
     arrays.append(pa.array(revision.astype(np.int32)))
@@ -153,9 +156,15 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
 
 def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:
     """The tuples of each UTC day, in order."""
-    day = batch.tick * tick_ms // 86_400_000  # a tick may span midnight: it belongs to the day in which it begins
-    parts = [batch.take(day == number) for number in np.unique(day)]
-    return [(date_of(int(part.tick[0]), tick_ms), part) for part in parts]
+    tick = dated_ticks(batch.tick, tick_ms)
+    day = tick * tick_ms // 86_400_000  # a tick may span midnight: it belongs to the day in which it begins
+    each, first = np.unique(day, return_index=True)
+    return [(date_of(int(tick[at]), tick_ms), batch.take(day == n)) for n, at in zip(each, first, strict=True)]
+
+
+def dated_ticks(tick: IntArray, tick_ms: int) -> IntArray:
+    """The ticks, or the nearest ones that have a date: a mote whose clock is wrong may send any."""
+    return np.clip(tick, -(-FIRST_MS // tick_ms), LAST_MS // tick_ms)
 
 
 def _array(column: AnyArray, mask: BoolArray, attribute: Attribute) -> pa.Array:

@@ -118,8 +118,8 @@ def _days(options: argparse.Namespace) -> "list[ArchiveDay]":
 def _ls(options: argparse.Namespace) -> int:
     from itertools import groupby
 
-    from acquisition.ticks import rfc3339_of
     from basestation.archive.layout import read_tick_ms
+    from basestation.replay.tick_times import TickTimes
 
     days = _days(options)
     groups = [(day.extent, [day]) for day in days]
@@ -127,12 +127,12 @@ def _ls(options: argparse.Namespace) -> int:
         groups = [(extent, list(of)) for extent, of in groupby(days, key=lambda day: day.extent)]
     rows: list[dict[str, Any]] = []
     for extent, of in groups:
-        tick_ms = read_tick_ms(options.data, of[0].files[0])
+        times = TickTimes(read_tick_ms(options.data, of[0].files[0]))
         first, last = (min(f.first for d in of for f in d.files), max(f.last for d in of for f in d.files))
         rows.append(
             {
                 "extent": extent, **({"day": of[0].day} if options.extent else {"days": len(of)}),
-                "first": rfc3339_of(first, tick_ms), "last": rfc3339_of(last, tick_ms), "rows": sum(d.rows for d in of),
+                "first": times.text(first), "last": times.text(last), "rows": sum(d.rows for d in of),
                 "files": sum(len(d.files) for d in of), "bytes": sum(d.bytes for d in of),
             }
         )  # fmt: skip
@@ -223,11 +223,11 @@ def _export(options: argparse.Namespace) -> int:
     first = least if options.first is None else _parse_time(options.first, tick_ms, is_end=False)
     last = most if options.last is None else _parse_time(options.last, tick_ms, is_end=True)
     if not any(first <= f.last and f.first <= last for d in days for f in d.files):
-        from acquisition.ticks import rfc3339_of
+        from basestation.replay.tick_times import TickTimes
 
+        times = TickTimes(tick_ms)
         raise _RangeError(
-            f"the archive has no reading of `{options.extent}` in this range; "
-            f"it has {rfc3339_of(least, tick_ms)} to {rfc3339_of(most, tick_ms)}"
+            f"the archive has no reading of `{options.extent}` in this range; it has {times.text(least)} to {times.text(most)}"
         )
     table = export_readings(options.data, days, first, last)
     if (table.schema.metadata or {}).get(b"moteloom.kind") == b"stored":

@@ -200,7 +200,7 @@ def test_file_is_sorted_by_site_and_tick(tmp_path):
     assert table.select(["_tick", "_site"]).to_pydict() == {"_tick": [6, 7, 7], "_site": [3, 3, 4]}
 
 
-def test_ticks_that_span_midnight_stand_in_the_folder_of_their_day(tmp_path):
+def test_tick_across_midnight_is_in_the_day_in_which_it_begins(tmp_path):
     """7 s do not divide a day: the first tick of a day begins some seconds after midnight."""
     tick_ms, day_ms = 7_000, 86_400_000
     archive = ParquetArchive(tmp_path, tick_ms)

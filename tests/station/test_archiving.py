@@ -1,13 +1,16 @@
 """The archive of a running station: each acknowledged reading stands in it once, whatever ends the process."""
 
 import sqlite3
+from dataclasses import replace
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from basestation.station.archive_maintenance import ArchiveMaintenance
 from basestation.station.archive_recovery import open_archive
 from basestation.station.runner import Runner, ScaledClock
+from gateway import cli
 from tests.station.small_network import CATALOG, QUERIES, Crash, SmallNetwork
 
 EXTENT = CATALOG.extents["field"]
@@ -97,6 +100,22 @@ def test_crash_during_a_roll_loses_and_doubles_nothing(point, expected, tmp_path
     network.restart()
     network.roll()
     assert network.readings() == expected
+    network.end()
+
+
+def test_reading_behind_the_year_9999_is_rolled_with_the_others(tmp_path):
+    """A mote whose clock is wrong sends it; epochs on the air are 32 bits."""
+    network = ArchivedNetwork(tmp_path)
+    network.submit(QUERIES[2])
+    network.live(60)
+    held = network.durable.station.archive
+    far = replace(held.read(EXTENT, 0, 2**60).take([0]), tick=np.array([2**50]))
+    held.append(EXTENT, far)
+    before = network.readings()
+    assert before[-1][0] == 2**50
+    assert network.roll() == len(before) and network.readings() == before
+    assert network.archive.files(EXTENT)[-1].parent.name == "date=9999-12-31"
+    assert cli.main(["archive", "ls", "--data", str(tmp_path)]) == 0
     network.end()
 
 
