@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
-from acquisition.schema import Type
 from basestation.algebra.evaluation import multiples_to_doubles
 from basestation.algebra.stream_union import StreamUnion, count_parts
-from basestation.algebra.vector import Vector, any_true, null_vector
-from basestation.execution.columns.change import NO_KEYS, Change
+from basestation.algebra.vector import Vector, any_true
+from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.integer_arrays import find_in
 from basestation.execution.columns.punctuation import merge_punctuation
@@ -76,19 +75,23 @@ class UnionStream(Stream):
         """The same change with indexes as a column, and a correction of each tuple that got its index in this step
         (14).
         """
-        inserted, removed = self._numbered(change.inserted), self._numbered(change.removed)
+        inserted, removed = self._numbered(change.inserted), self._numbered(change.removed, self._indexing.entered)
         entering = self._indexing.entering
         if entering is None:
             return replace(change, inserted=inserted, removed=removed)
         waited = entering.take(~np.isin(entering.ident, change.inserted.ident))
-        unnumbered = waited.with_columns({**waited.columns, self._index: null_vector(len(waited), Type.INTEGER)})
         is_new = np.concatenate([change.is_new, np.zeros(len(waited), bool)])
         inserted = concatenate_tuples([inserted, self._numbered(waited)])
-        return replace(change, inserted=inserted, is_new=is_new, removed=concatenate_tuples([removed, unnumbered]))
+        removed = concatenate_tuples([removed, self._numbered(waited, waited.ident)])
+        return replace(change, inserted=inserted, is_new=is_new, removed=removed)
 
-    def _numbered(self, tuples: Tuples) -> Tuples:
+    def _numbered(self, tuples: Tuples, unnumbered: IntArray = NO_TICKS) -> Tuples:
+        """The tuples with their indexes as a column; `unnumbered` are identities of tuples as they were without."""
         index = self.index_of(tuples.ident)
-        return tuples.with_columns({**tuples.columns, self._index: Vector(index, index > 0)})
+        valid = index > 0
+        if len(unnumbered):
+            valid &= ~np.isin(tuples.ident, unnumbered)
+        return tuples.with_columns({**tuples.columns, self._index: Vector(index, valid)})
 
     def all(self) -> Change:
         change = self._united([part.all() for part in self.parts])
