@@ -30,6 +30,8 @@ ConvertedT = TypeVar("ConvertedT")
 BLOCK_BYTES = 1 << 20
 """About how much of a file is read at once; a row that is longer is read whole."""
 _LOOSE = (b" ", b"\t", b"x", b"X")
+_MARK = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8. Arrow leaves it out at the beginning of anything that it reads."""
 _STRING = pa.string()
 
 
@@ -94,7 +96,9 @@ class CsvFile:
         return self._clean(read_table(data, self.name, first, self._dialect, self._bad), attributes or {})
 
     def parse(self, rows: bytes, names: Sequence[str], wanted: Sequence[str], types: Mapping[str, Any]) -> Any:
-        """Return wanted columns of rows as an Arrow table; None if a row or a value does not fit."""
+        """Return wanted columns of rows as an Arrow table; None if a row or a value does not fit, or may not be as it stands."""
+        if rows.startswith(_MARK):
+            return None
         reading = pc.ReadOptions(use_threads=False, column_names=names, block_size=len(rows) + 1)
         parse = pc.ParseOptions(delimiter=self._dialect.separator, newlines_in_values=b'"' in rows)
         convert = pc.ConvertOptions(

@@ -92,6 +92,15 @@ def test_any_bytes_in_blocks_equal_bytes_at_once(rng: random.Random, counts, tmp
         assert outcome(lambda: in_blocks(CsvFile(path, block=rng.choice([1, 5, 20])), extent)) == whole, data
 
 
+@pytest.mark.parametrize("block", [1, 13, 1 << 20])
+@pytest.mark.parametrize("row", [b"\r", b"1,2,3\n"], ids=["alone", "before a number"])
+def test_byte_order_mark_between_rows_is_part_of_a_value(row, block):
+    extent = read_schema("hits: pushed (a:string, b:string)").find("hits")
+    data = b"_arrival,a,b\n\xef\xbb\xbf" + row
+    assert outcome(lambda: batch_of(read_csv(data), extent)) == "refused"
+    assert outcome(lambda: in_blocks(CsvFile(data, block=block), extent)) == "refused"
+
+
 def test_parquet_in_blocks_equals_parquet_at_once(rng: random.Random, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "ROWS", 7)
     columns = {"_tick": range(50), "_site": [1, 2] * 25, "n": [rng.choice([None, 1]) for _ in range(50)]}
