@@ -16,6 +16,7 @@ from acquisition.errors import InputError
 from acquisition.extent import Extent
 from acquisition.schema import Type
 from acquisition.sources.recorded_table import RecordedTable
+from gateway.errors import MoteloomError
 
 RELATIVE = 2**28
 """Times below are relative to now (RFC 8428, 4.5.3)."""
@@ -61,7 +62,9 @@ def read_senml(
         yield RecordedTable("body", columns, len(numbers), partial=True), numbers
 
 
-class _WrongRecordError(ValueError):
+class _WrongRecordError(MoteloomError):
+    """A record is none, or says something that its extent cannot hold."""
+
     def __init__(self, column: str | None, message: str) -> None:
         super().__init__(message)
         self.column = column

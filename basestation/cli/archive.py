@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from basestation.cli.station_arguments import DATA
+from gateway.errors import MoteloomError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +56,7 @@ example:
         )
 
 
-class _RangeError(ValueError):
+class _RangeError(MoteloomError):
     """The extent or range has no reading, or is none."""
 
 

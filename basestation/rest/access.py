@@ -98,12 +98,12 @@ LOCAL = Principal("", frozenset(TokenScope))
 
 @dataclass(slots=True)
 class RequestRecord:
-    """A request as the audit has it. `number` is that of its entry, `subject` the query that it made or changed."""
+    """A request as the audit has it. `entry` is the number of its entry, `subject` the query that it made or changed."""
 
     holder: Principal
     address: str
     action: str
-    number: int | None = None
+    entry: int | None = None
     subject: int | None = None
 
 

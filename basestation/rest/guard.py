@@ -30,6 +30,7 @@ from basestation.rest.access import (
 from basestation.rest.limits import RateLimiter, RequestLimits
 from basestation.rest.sessions import COOKIE, Sessions
 from basestation.rest.wire import HttpProblemError
+from gateway.errors import MoteloomError
 from gateway.log import get_log
 
 log = get_log(__name__)
@@ -49,7 +50,7 @@ UNKNOWN = Principal("", frozenset())
 """The holder of a request without a valid token."""
 
 
-class BodyTooLargeError(HTTPException):
+class BodyTooLargeError(HTTPException, MoteloomError):
     """More of a body came than is read. A web framework passes this kind of exception through, and no other."""
 
     def __init__(self, most: int) -> None:
@@ -99,7 +100,7 @@ class Guard:
         finally:
             self._open -= Counter({key: 1})
             current.reset(reset)
-        if record.number is not None and self._store is not None:
+        if record.entry is not None and self._store is not None:
             await run_in_threadpool(_keep_result, self._store, record, answer)
 
     def _identify(self, request: Request) -> Principal:
@@ -192,7 +193,7 @@ async def check_access(request: Request) -> None:
         raise problem
     if store is not None and is_audited(request.method, path):
         try:
-            record.number = await run_in_threadpool(store.begin_action, record)
+            record.entry = await run_in_threadpool(store.begin_action, record)
         except sqlite3.Error as why:
             raise HttpProblemError(
                 503, "not-now", f"the audit cannot be written: {why}", "nothing was done: free space on the disk"

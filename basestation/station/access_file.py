@@ -212,7 +212,7 @@ class AccessFile:
     def end_action(self, record: RequestRecord, status: int, code: str | None) -> None:
         """Keep the result of an action."""
         with self._lock, self._db:
-            self._insert_outcome(record.number, status, code, record.subject)
+            self._insert_outcome(record.entry, status, code, record.subject)
 
     def refuse_action(self, record: RequestRecord, status: int, code: str) -> None:
         """Keep that a request was refused. Of many, some are entries, which count the others."""

@@ -35,7 +35,7 @@ class TimelineRecorder:
             not self._ms or ms >= self.total_ms or ms * POINTS // self.total_ms > self._ms[-1] * POINTS // self.total_ms
         )
 
-    def record(self, ms: int, joules: float, answers: Mapping[str, int]) -> None:
+    def add(self, ms: int, joules: float, answers: Mapping[str, int]) -> None:
         """Record a reading."""
         self._ms.append(ms)
         self._joules.append(joules)

@@ -10,6 +10,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from basestation.testbed.trials import Trial, TrialRun
+from gateway.errors import MoteloomError
 from simulator.scenario import Scenario
 
 _STEPS = 256
@@ -33,7 +34,7 @@ class TrialOrder:
         return TrialRun(self.scenario, seed, folder, self.swept, self.always_on).run(self.ms, on_progress)
 
 
-class _StoppedError(Exception):
+class _StoppedError(MoteloomError):
     """The process that ordered a trial wants no more of it."""
 
 

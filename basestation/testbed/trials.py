@@ -233,7 +233,7 @@ class TrialRun:
             self._steady.read()
             if recorder.is_due(done):
                 answers = {name: len(windows) for name, windows in self._windows.items()}
-                recorder.record(done, sum(self.bed.spent().values()), answers)
+                recorder.add(done, sum(self.bed.spent().values()), answers)
             on_progress(done)
 
         try:

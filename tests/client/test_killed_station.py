@@ -37,7 +37,7 @@ def test_updates_go_on_over_a_killed_station(tmp_path, counts, rng):
                     break
             killer.join()
             kept = client.get(f"/v1/queries/{query.number}/results", limit=10_000)["updates"]
-        assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) > 2
+        assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 2
         assert [update["number"] for update in kept][: len(numbers)] == numbers
     finally:
         station.process.kill()

@@ -47,7 +47,7 @@ def test_timeline_ends_with_the_figures_of_the_run():
     recorder = TimelineRecorder(10_000)
     for ms in range(1, 10_001):
         if recorder.is_due(ms):
-            recorder.record(ms, ms / 10, {"a": ms})
+            recorder.add(ms, ms / 10, {"a": ms})
     made = recorder.finish({})
     assert made.ms[-1] == 10_000 and made.joules[-1] == 1_000.0 and made.answers["a"][-1] == 10_000
     assert POINTS <= len(made.ms) <= POINTS + 2
