@@ -128,6 +128,13 @@ def test_ratios_make_a_topology():
     assert found.cost(2, 0) == float("inf")  # a direction that is not named delivers nothing
 
 
+def test_unnamed_direction_delivers_nothing_to_mote_of_many():
+    """A report of so many neighbours may have left some out; ratios have not."""
+    many = {(sender, 0): 0.9 for sender in range(1, MAX_NEIGHBOURS + 1)}
+    found = Topology.of_ratios({**many, (0, 99): 0.9})
+    assert found.quality(99, 0) == 0
+
+
 # --- anew, after reports and silence ---
 
 
