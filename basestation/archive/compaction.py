@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acquisition.arrays import BoolArray
 from basestation.archive.layout import SYSTEM, ArchiveSchemaError, conform, schema_version
 from basestation.archive.manifest import ArchiveFile
 from basestation.archive.parquet import STAGING, file_name, read_listed, sort_rows, write_file
@@ -55,7 +56,7 @@ def days_of_files(files: Iterable[ArchiveFile]) -> Iterator[ArchiveDay]:
 def merge_day(root: Path, day: ArchiveDay, name: str | None = None) -> ArchiveFile:
     """Stage one file, under a new name or the given one, with the rows of a day's files. ArchiveSchemaError, OSError where they cannot be merged.
 
-    A reading that stands there twice, as after a restore, is kept once.
+    A reading or tuple that stands there twice, as after a restore, is kept once.
     """
     tables = [read_listed(root, file) for file in day.files]
     schema = unify_schemas([table.schema for table in tables], [file.name for file in day.files])
@@ -63,7 +64,8 @@ def merge_day(root: Path, day: ArchiveDay, name: str | None = None) -> ArchiveFi
     tables = [sort_rows(conform(table, schema, file.name)) for table, file in zip(tables, day.files, strict=True)]
     entry = max(int(file.name.split("-")[1]) for file in day.files)
     path = root / STAGING / (name or file_name(entry))
-    parts = (drop_repeated(part) if is_sensed else part for part in merge_sorted(tables))
+    drop = drop_repeated if is_sensed else drop_copies
+    parts = (drop(part) for part in merge_sorted(tables))
     return write_file(path, day.extent, day.day, schema, parts)
 
 
@@ -100,16 +102,34 @@ def unify_schemas(schemas: list[pa.Schema], names: list[str]) -> pa.Schema:
 
 def drop_repeated(table: pa.Table) -> pa.Table:
     """Sorted rows without those that repeat a reading of the same site and tick in every attribute."""
+    return _drop(
+        table, _is_repeated(table, [name for name in table.column_names if name not in ("_index", "_arrival")])
+    )
+
+
+def drop_copies(table: pa.Table) -> pa.Table:
+    """Sorted rows without those that are one tuple again: a station gives each `_index` of an extent to one delivery.
+
+    Tuples with `_index` 0 were not counted by a station, and stay.
+    """
+    is_counted = table["_index"].to_numpy()[1:] > 0
+    return _drop(table, _is_repeated(table, table.column_names) & is_counted)
+
+
+def _is_repeated(table: pa.Table, names: Sequence[str]) -> BoolArray:
+    """Of each row but the first whether it has the values of the row before it."""
     count = len(table)
     repeats = np.ones(max(0, count - 1), bool)
-    for name in table.column_names:
-        if name in ("_index", "_arrival"):
-            continue
+    for name in names:
         before, after = table[name].slice(0, count - 1), table[name].slice(1)
         equal = pc.fill_null(pc.equal(before, after), False)
         both_null = pc.and_(pc.is_null(before), pc.is_null(after))
         repeats &= pc.or_(equal, both_null).to_numpy()
-    return table.filter(pa.array(np.append([True], ~repeats)[:count]))
+    return repeats
+
+
+def _drop(table: pa.Table, repeats: BoolArray) -> pa.Table:
+    return table.filter(pa.array(np.append([True], ~repeats)[: len(table)]))
 
 
 def main() -> int:

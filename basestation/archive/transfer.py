@@ -12,7 +12,7 @@ from acquisition.errors import InputError
 from acquisition.extent import Extent, ExtentKind
 from acquisition.sources.batch_conversion import batches_of
 from acquisition.sources.python_values import open_file
-from basestation.archive.compaction import ArchiveDay, unify_schemas
+from basestation.archive.compaction import ArchiveDay, drop_copies, unify_schemas
 from basestation.archive.layout import conform, days_of, table_of
 from basestation.archive.manifest import ArchiveFile
 from basestation.archive.numbering import INDEX, REVISION
@@ -23,7 +23,7 @@ IMPORTED = 0
 
 
 def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: int) -> pa.Table:
-    """The readings of some days with first <= tick <= last, in the order of their delivery.
+    """The readings of some days with first <= tick <= last, in the order of their delivery, copies of a delivery left out.
 
     A correction has `_replaces`, as an input of a replay has it. OSError names a file that cannot be read.
     """
@@ -34,7 +34,7 @@ def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: in
     tick = whole["_tick"].to_numpy()
     whole = whole.filter(pa.array((tick >= first) & (tick <= last)))
     keys = [whole[name].to_numpy() for name in ("_site", "_tick", "_revision", "_index", "_arrival")]
-    whole = whole.take(pa.array(np.lexsort(keys))).combine_chunks()
+    whole = drop_copies(whole.take(pa.array(np.lexsort(keys))).combine_chunks())
     corrects = pc.greater(whole["_revision"], 0)
     if not pc.any(corrects).as_py():
         return whole
