@@ -28,6 +28,9 @@ from acquisition.sources.senml import read_senml
 FORMATS = "jsonl", "json", "csv", "arrow", "senml"
 MOST_REJECTED = 1_000
 """Rows of a push that may be wrong; one with more is refused as a whole, because its producer is wrong."""
+MOST_ROWS = 100_000_000
+MOST_ARROW_BYTES = 1 << 30
+"""Of an Arrow body when it is unpacked: a compressed one, or one of nulls, has much more than it is long."""
 _CHUNK = 1_024
 """Rows that are converted again, one part after the other, where one of them is wrong."""
 _TICK = Attribute("_tick", Type.TIME)
@@ -130,10 +133,17 @@ def _read_csv_rows(body: bytes, header_end: int, reject: Reject) -> Part | None:
 
 
 def _read_arrow(body: bytes, extent: Extent, reject: Reject, tick_ms: int, now_ms: int) -> Iterator[Part]:
-    first = 1
+    first, size = 1, 0
     try:
         with pa.ipc.open_stream(pa.BufferReader(body)) as stream:
             for batch in stream:
+                plain = (column for column in batch.columns if not pa.types.is_dictionary(column.type))
+                size += sum(column.get_total_buffer_size() for column in plain)  # batches share their dictionaries
+                if first - 1 + len(batch) > MOST_ROWS or size > MOST_ARROW_BYTES:
+                    raise InputError(
+                        "SN502", f"expected at most {MOST_ROWS:,} rows and {MOST_ARROW_BYTES:,} bytes when unpacked",
+                        "body", help="send it in parts",
+                    )  # fmt: skip
                 batch.validate(full=True)  # Arrow trusts string offsets without this
                 yield from_arrow(batch, "body"), np.arange(first, first + len(batch))
                 first += len(batch)

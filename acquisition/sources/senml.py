@@ -7,7 +7,8 @@ time are one tuple. An extent with a string attribute `device` gets the name bef
 import json
 import re
 from collections.abc import Callable, Iterator
-from math import floor, isfinite
+from math import floor
+from sys import float_info
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from gateway.errors import MoteloomError
 RELATIVE = 2**28
 """Times below are relative to now (RFC 8428, 4.5.3)."""
 DEVICE = "device"
+LARGEST_SECONDS = 253_402_300_800
+"""The end of the year 9999."""
 _NAME = re.compile(r"(?:(?P<device>.*)[:/._])?(?P<attribute>[^:/._]+)", re.DOTALL)
 _BASES = "bn", "bt", "bu", "bv", "bs", "bver"
 _VALUES = "v", "vs", "vb", "vd"
@@ -95,6 +98,8 @@ def _resolve(
         raise _WrongRecordError(attribute.name, "expected one of v, vs and vb")
     seconds = _number(base, "bt") + _number(record, "t")
     tick = None
+    if abs(seconds) > LARGEST_SECONDS:
+        raise _WrongRecordError(None, "a time is between 1970 and 9999")
     if seconds:
         tick = floor((seconds * 1_000 + (now_ms if seconds < RELATIVE else 0)) / tick_ms)
     return match["device"] or "", attribute.name, tick, values[0]
@@ -109,6 +114,6 @@ def _text(record: Record, key: str) -> str:
 
 def _number(record: Record, key: str) -> float:
     found = record.get(key, 0)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) <= float_info.max:
         raise _WrongRecordError(None, f"expected a number as `{key}`")
     return found

@@ -156,7 +156,7 @@ async def read_text(request: Request, name: str | None) -> tuple[str, str | None
         if not isinstance(text, str):
             raise TypeError
         text.encode("utf-8")  # JSON may hold halves of characters, which no file can
-    except (UnicodeError, json.JSONDecodeError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):  # of numbers with thousands of digits too
         raise HttpProblemError(422, "bad-request", "the body is no query", _EXAMPLE) from None
     if len(text) > LONGEST_TEXT:
         raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")

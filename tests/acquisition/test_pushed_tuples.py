@@ -151,6 +151,33 @@ def test_senml_records_of_one_device_and_time_are_one_tuple():
         (5, "weight"), (6, None), (7, "lane"), (8, None), (9, None)]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"bt": 10**400, "n": "lane", "v": 1}, {"bv": 10**400, "n": "lane", "v": 1}, {"n": "lane", "v": 1, "t": 1e308},
+        {"bt": 1e308, "n": "lane", "v": 1, "t": 1e308}, {"n": "lane", "v": 1, "t": -1e300},
+        {"bt": 1e308, "n": "lane", "v": 1, "t": float("-inf")},
+    ],
+)  # fmt: skip
+def test_senml_number_beyond_every_range_is_rejected(record):
+    found = read_tuples(json.dumps([record, {"bt": 0, "bv": 0, "n": "lane", "v": 2}]).encode(), "senml", TRAFFIC, 1_000)
+    assert (len(found), [wrong.row for wrong in found.rejected]) == (1, [1])
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_arrow_that_unpacks_to_too_much_is_refused(compression, monkeypatch):
+    monkeypatch.setattr("acquisition.sources.pushed_tuples.MOST_ARROW_BYTES", 1_000_000)
+    values = pa.nulls(2**31 - 1) if compression is None else pa.array(np.zeros(200_000, np.int64))
+    batch = pa.record_batch([values], names=["lane"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as stream:
+        stream.write_batch(batch)
+    body = sink.getvalue().to_pybytes()
+    assert len(body) < 2_000
+    with pytest.raises(InputError, match="when unpacked"):
+        read_tuples(body, "arrow", TRAFFIC, 1_000)
+
+
 def test_senml_without_time_has_the_time_of_its_delivery():
     found = read_tuples(
         b'[{"n": "lane", "v": 1}, {"n": "kind", "vs": "car", "t": -5}]', "senml", TRAFFIC, 1_000, 60_000

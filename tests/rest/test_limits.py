@@ -39,6 +39,7 @@ BODIES = {
     "too large": (b"x" * 1_000_001, "text/plain"),
     "too large JSON": (b'{"text": "' + b"x" * 1_000_001 + b'"}', "application/json"),
     "too deep": (b'{"text": ' * 100_000 + b"1" + b"}" * 100_000, "application/json"),
+    "too long number": (b'{"text": ' + b"1" * 5_000 + b"}", "application/json"),
     "too deep list": (b"[" * 100_000, "application/json"),
     "too deep text": (b"SELECT " + b"(" * 50_000 + b"temp" + b")" * 50_000 + b" FROM field [NOW]", "text/plain"),
     "not UTF-8": (b"SELECT temp \xff\xfe FROM field [NOW]", "text/plain"),
