@@ -75,7 +75,7 @@ def sum_updates(lines: Iterable[str], last: int) -> dict[str, list[JsonObject]]:
 
     A window whose first answer is not among the lines is left out.
     """
-    windows: dict[tuple[int, int], dict[str, Any]] = {}
+    windows: dict[tuple[int, int, int], dict[str, Any]] = {}
     tuples: dict[int, JsonObject] = {}
     for line in map(json.loads, lines):
         if line["type"] == "tuple":
@@ -84,7 +84,7 @@ def sum_updates(lines: Iterable[str], last: int) -> dict[str, list[JsonObject]]:
             else:
                 tuples.pop(line["index"], None)
         elif line["type"] == "window":
-            key = line["tick"], line["n"]
+            key = line["tick"], line["n"], line.get("t", 0)  # windows of a loop may share tick and number
             if line["revision"] == 0:
                 windows[key] = _without(line, ("type", "query", "number"))
             elif key in windows:

@@ -69,6 +69,16 @@ def test_current_answer_is_the_sum_of_updates():
     assert [each["row"] for each in sum_updates(TUPLES.lines, 5)["tuples"]] == [[1, 2.0, None], [2, 1.0, None]]
 
 
+def test_windows_of_a_loop_with_one_tick_stay_apart():
+    lines = page(
+        *(window(10, rows=[[t, None, None]]) | {"t": t} for t in (1, 2)),
+        window(10, 1, removed=[[1, None, None]], added=[[3, None, None]]) | {"t": 1},
+        loops=True,
+    ).lines
+    found = sum_updates(lines, 5)["windows"]
+    assert [(each["t"], each["rows"]) for each in found] == [(1, [[3, None, None]]), (2, [[2, None, None]])]
+
+
 @given(st.lists(st.lists(st.integers(0, 2), max_size=4), min_size=1, max_size=6))
 def test_revisions_in_a_row_end_at_the_last_contents(contents):
     lines = [window(10, rows=[[n, None, None] for n in contents[0]])]
