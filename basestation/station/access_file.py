@@ -29,7 +29,9 @@ PREFIX = "moteloom_"
 SECRET_BYTES = 32
 LONGEST_TOKEN = 200
 MOST_ENTRIES = 1_000_000
-"""Of the audit: a start drops the oldest above them, some 150 MB."""
+"""Of the audit: the oldest above them are dropped, some 150 MB."""
+TRIM_EVERY = 1_000
+"""Entries after which that happens, besides each start."""
 REFUSALS_PER_SECOND, REFUSALS_AT_ONCE = 5.0, 100
 """Refused requests that become entries of the audit; more are counted in the next one."""
 _SCHEMA = f"""
@@ -240,9 +242,12 @@ class AccessFile:
     def trim_audit(self) -> int:
         """Drop the oldest entries above `MOST_ENTRIES`; returns how many."""
         with self._lock, self._db:
-            last = f"(SELECT max(number) FROM actions) - {MOST_ENTRIES}"
-            self._db.execute(f"DELETE FROM outcomes WHERE number <= {last}")
-            return self._db.execute(f"DELETE FROM actions WHERE number <= {last}").rowcount
+            return self._drop_oldest()
+
+    def _drop_oldest(self) -> int:
+        last = f"(SELECT max(number) FROM actions) - {MOST_ENTRIES}"
+        self._db.execute(f"DELETE FROM outcomes WHERE number <= {last}")
+        return self._db.execute(f"DELETE FROM actions WHERE number <= {last}").rowcount
 
     def _insert_action(
         self,
@@ -259,6 +264,8 @@ class AccessFile:
         ).lastrowid
         if status is not None:
             self._insert_outcome(number, status, code, None)
+        if number is not None and number % TRIM_EVERY == 0:
+            self._drop_oldest()
         return int(number or 0)
 
     def _insert_outcome(self, number: int | None, status: int, code: str | None, query: int | None) -> None:

@@ -115,6 +115,16 @@ def test_oldest_entries_go_above_the_limit(tmp_path, monkeypatch):
         assert [each.number for each in access.audit(0, 10)] == [4, 5, 6, 7, 8]
 
 
+def test_oldest_entries_go_while_the_station_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(access_file, "_SCHEMA", access_file._SCHEMA.replace("1000000", "5"))
+    monkeypatch.setattr(access_file, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(access_file, "TRIM_EVERY", 4)
+    with AccessFile(tmp_path, create=True) as access:
+        for number in range(8):
+            access.create(f"user{number}", [TokenScope.READ])
+        assert [each.number for each in access.audit(0, 10)] == [4, 5, 6, 7, 8]
+
+
 def test_audit_command_shows_users_and_results(station, tmp_path, capsys):
     station.submit(QUERIES[0])
     station.get("/v1/queries", headers=bearer("wrong"))
