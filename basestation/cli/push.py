@@ -61,9 +61,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _push(options: argparse.Namespace, form: str, stream: BufferedReader) -> int:
+    from moteloom.client import StationError
+
     client, accepted, rejected, rows = client_of(options), 0, 0, 0
     for body in split_lines(stream) if form == "jsonl" else [stream.read()]:
-        receipt = _deliver(client, options.extent, body, FORMATS[form])
+        try:
+            receipt = _deliver(client, options.extent, body, FORMATS[form])
+        except StationError:
+            if rows:
+                done = f"rows 1 to {rows:,} were answered: accepted {accepted:,}, rejected {rejected:,}"
+                print(
+                    f"moteloom: {done}; begin behind them to repeat it. Rows of the refusal count from there",
+                    file=sys.stderr,
+                )
+            raise
         for wrong in receipt["errors"]:
             wrong["row"] += rows
             place = f"row {wrong['row']}" + (f", column {wrong['column']}" if wrong["column"] else "")

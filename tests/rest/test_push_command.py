@@ -50,6 +50,14 @@ def test_wrong_rows_have_their_numbers_in_the_whole_input(command, monkeypatch):
     assert len(receipts) > 1 and sum(json.loads(receipt)["accepted"] for receipt in receipts) == 4
 
 
+def test_refusal_in_the_middle_says_what_was_taken(command, monkeypatch):
+    monkeypatch.setattr(push, "BATCH_BYTES", 2_000)
+    monkeypatch.setattr("acquisition.sources.pushed_tuples.MOST_REJECTED", 3)
+    found = command("traffic", code=2, stdin=b'{"lane": 1}\n' * 400 + b'{"lane": "x"}\n' * 100)
+    assert "rows 1 to 333 were answered: accepted 333, rejected 0; begin behind them" in found.err, found.err
+    assert "SN506" in found.err or "expected an integer" in found.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "code", "words"),
     [(("trafic",), b"{}", 2, "there is no extent trafic; extents are field, traffic, lanes"),
