@@ -7,7 +7,7 @@ operate   and all of that for the queries of all
 admin     everything
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
@@ -98,13 +98,17 @@ LOCAL = Principal("", frozenset(TokenScope))
 
 @dataclass(slots=True)
 class RequestRecord:
-    """A request as the audit has it. `entry` is the number of its entry, `subject` the query that it made or changed."""
+    """A request as the audit has it. `entry` is the number of its entry, `subject` the query that it made or changed.
+
+    `identify` finds the holder again; it raises where the token or session has ended since.
+    """
 
     holder: Principal
     address: str
     action: str
     entry: int | None = None
     subject: int | None = None
+    identify: Callable[[], Principal] | None = None
 
 
 current: ContextVar[RequestRecord] = ContextVar("request")

@@ -9,6 +9,7 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -85,7 +86,8 @@ class Guard:
         record = RequestRecord(UNKNOWN, _address(request), f"{request.method} {_printable(request.url.path)}")
         answer = _Answer(send)
         try:
-            record.holder = self._identify(request)
+            record.identify = partial(self._identify, request)
+            record.holder = record.identify()
             key = record.holder.token or record.address
             self._check_rate(key)
         except HttpProblemError as problem:

@@ -81,6 +81,7 @@ class GuardedControl:
         return self._control.query_numbers(self._only or owner)
 
     def results(self, query: str, after: int, limit: int) -> ResultPage:
+        self._identify_again()
         return self._control.results(self._find(query), after, limit)
 
     def number_before(self, query: str, at_ms: int | None) -> int:
@@ -101,6 +102,7 @@ class GuardedControl:
     def events(
         self, after: int, limit: int, query: int | None, owner: str | None = None
     ) -> tuple[list[JsonObject], int]:
+        self._identify_again()
         return self._control.events(after, limit, query, self._only or owner)
 
     def metrics(self) -> list[Metric]:
@@ -114,6 +116,12 @@ class GuardedControl:
         """The owner whose queries are visible; None where all are."""
         holder = current.get().holder
         return None if holder.sees_all else holder.name
+
+    def _identify_again(self) -> None:
+        """HttpProblemError where the token has ended since: a stream or a long wait outlives it."""
+        identify = current.get().identify
+        if identify is not None:
+            identify()
 
     def _find(self, query: str) -> str:
         return str(self._control.find(query, self._only))

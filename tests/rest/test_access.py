@@ -200,6 +200,42 @@ def test_token_counts_from_its_creation_to_its_revocation(station):
 
 
 @pytest.mark.promise("access")
+@pytest.mark.parametrize(
+    ("method", "path", "accept", "status"),
+    [
+        ("results", "/v1/queries/{}/results", "text/event-stream", 200),
+        ("results", "/v1/queries/{}/results?after=1000000&wait=60", "application/json", 401),
+        ("results", "/v1/queries/{}/results.csv?after=1000000&wait=60", "text/csv", 401),
+        ("events", "/v1/events?after=1000000&wait=60", "application/json", 401),
+    ],
+)
+@pytest.mark.parametrize("is_browser", [False, True])
+def test_revoked_token_ends_streams_and_waits(station, method, path, accept, status, is_browser, monkeypatch):
+    token = station.tokens.create("ida", [TokenScope.SUBMIT])
+    number = station.ask("POST", "/v1/queries", content=QUERIES[0], headers=bearer(token)).json()["number"]
+    headers = bearer(token)
+    if is_browser:
+        ticket = station.ask("POST", "/v1/tickets", headers=headers).json()["ticket"]
+        answer = station.ask("POST", "/v1/session", headers={"origin": "http://localhost"}, content=ticket)
+        headers = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+    read, calls = getattr(station.control, method), []
+
+    def read_and_revoke(*given):
+        if not calls:
+            station.tokens.revoke("ida")
+        calls.append(given)
+        assert len(calls) < 20, "the request goes on after its token"
+        return read(*given)
+
+    monkeypatch.setattr(station.control, method, read_and_revoke)
+    answer = station.get(path.format(number), headers=headers | {"accept": accept}, raises=False)
+    assert (answer.status_code, len(calls)) == (status, 1)
+    if status == 200:
+        assert answer.text.splitlines()[-3] == "event: problem" and '"code": "no-token"' in answer.text
+    assert station.ask("POST", f"/v1/queries/{number}/stop").status_code == 200
+
+
+@pytest.mark.promise("access")
 def test_get_changes_nothing(station, users):
     before = state_of(station)
     for method, path in find_routes(station.api):
