@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from basestation.rest.access import AccessStore
 from basestation.rest.audit_routes import audit_routes
 from basestation.rest.control import StationControl
-from basestation.rest.guard import BodyTooLargeError, Guard, check_access
+from basestation.rest.guard import HEADERS, BodyTooLargeError, Guard, check_access
 from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.limits import RequestLimits
 from basestation.rest.openapi import make_document
@@ -92,13 +92,17 @@ def _failed(error: Exception) -> HttpProblemError:
 
 
 def _broken(request: Request, error: Exception) -> HttpProblemError:
-    """A fault of the program: the log has where it happened, the answer has the number under which the log has it."""
+    """A fault of the program: the log has where it happened, the answer has the number under which the log has it.
+
+    Its answer does not pass the guard, so the headers of security are added here.
+    """
     reference = secrets.token_hex(4)
     trace = "".join(traceback.format_exception(error))
     log.error("request failed", reference=reference, path=request.url.path, trace=trace)
     return HttpProblemError(
         500, "internal-error", f"the station could not answer this: {type(error).__name__}",
         f"this is a fault of the program: report it with the lines of the station's log that have reference={reference}",
+        headers={name.decode(): value.decode() for name, value in HEADERS},
     )  # fmt: skip
 
 

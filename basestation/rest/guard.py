@@ -102,8 +102,8 @@ class Guard:
         finally:
             self._open -= Counter({key: 1})
             current.reset(reset)
-        if record.entry is not None and self._store is not None:
-            await run_in_threadpool(_keep_result, self._store, record, answer)
+            if record.entry is not None and self._store is not None:  # a request that fails has a result too
+                await run_in_threadpool(_keep_result, self._store, record, answer)
 
     def _identify(self, request: Request) -> Principal:
         check_origin(request, self._store is not None)

@@ -268,6 +268,20 @@ def test_each_answer_has_the_headers_of_security(station):
         assert (found["referrer-policy"], found["cache-control"]) == ("no-referrer", "no-store")
 
 
+@pytest.mark.promise("access")
+def test_internal_error_has_security_headers_and_an_entry(station, monkeypatch):
+    def fail(*given):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(station.control, "submit", fail)
+    answer = station.ask("POST", "/v1/queries", content=QUERIES[0], raises=False)
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal-error")
+    assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    entry = station.tokens.audit(0, 1_000)[-1]
+    assert (entry.action, entry.status) == ("POST /v1/queries", 500)
+
+
 def test_station_without_tokens_serves_programs_only(station):
     with_tokens, station.api = station.api, make_api(station.control, None)
     try:
