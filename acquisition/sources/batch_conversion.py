@@ -155,9 +155,11 @@ def _reading_keys(
         site_column = None
     if recorded.columns and not (len(recorded) and corrects.all()):
         if system["_tick"] is None:
-            raise recorded.missing("_tick", f"a reading of `{extent.name}` has the tick it was sampled at")
+            why = f"a reading of `{extent.name}` has the tick it was sampled at"
+            raise recorded.missing("_tick", why, "name it with `--time-column`")
         if site_column is None and (extent.sites is None or len(extent.sites) != 1):
-            raise recorded.missing("_site", f"a reading of `{extent.name}` has the site it was sampled at")
+            why = f"a reading of `{extent.name}` has the site it was sampled at"
+            raise recorded.missing("_site", why, "name it with `--site-column`")
     absent = np.zeros(len(recorded), np.int64), np.zeros(len(recorded), bool)
     only = absent if corrects.any() or not extent.sites else (np.full(len(recorded), extent.sites[0]), None)
     tick, has_tick = system["_tick"] or absent

@@ -58,17 +58,26 @@ class FormattedSource:
 
     def _convert(self, recorded: RecordedTable, conversion: Callable[[RecordedTable], ConvertedT]) -> ConvertedT:
         """Return what a conversion makes of the rows, without those that are wrong if these are left out."""
-        if self._bad is None or recorded.parsed:
+        if recorded.parsed:
             return conversion(self._rename(recorded))
-        recorded = replace(recorded, every_error=True)
+        if self._bad is not None:
+            recorded = replace(recorded, every_error=True)
         while True:
             try:
                 return conversion(self._rename(recorded))
-            except InputError as error:
-                if not error.rows:
-                    raise
+            except InputError as wrong:
+                error = self._in_its_names(wrong)
+                if self._bad is None or not error.rows:
+                    raise error from None
                 self._bad.add(error, error.rows)
                 recorded = recorded.without(error.rows)
+
+    def _in_its_names(self, error: InputError) -> InputError:
+        """Return an error that names a column as the recording does."""
+        own = {"_tick": self._form.time_column, "_site": self._form.site_column}.get(error.column or "")
+        if own is None:
+            return error
+        return InputError(error.code, error.message, error.file, error.row, own, error.help, error.rows)
 
     def _rename(self, recorded: RecordedTable) -> RecordedTable:
         """Return the table with `_tick` and `_site`."""

@@ -69,9 +69,9 @@ class RecordedTable:
                 help = did_you_mean(column, known) or list_columns(known)
                 raise InputError("SN504", f"unknown column `{column}`", self.name, help=help)
 
-    def missing(self, column: str, why: str) -> InputError:
+    def missing(self, column: str, why: str, help: str | None = None) -> InputError:
         """Return the error for a required column that is not there."""
-        return InputError("SN505", f"the column `{column}` is missing: {why}", self.name)
+        return InputError("SN505", f"the column `{column}` is missing: {why}", self.name, help=help)
 
 
 def _take(column: Any, positions: IntArray) -> Any:

@@ -57,6 +57,8 @@ class TimeConversion:
 
     def _micros(self, array: Any, recorded: RecordedTable, name: str) -> tuple[IntArray, Any]:
         """Return microseconds since 1970, and which are present."""
+        if self._form.pattern is not None and pa.types.is_integer(array.type):
+            array = array.cast(pa.string())  # such as 20261118 for %Y%m%d
         type_ = array.type
         if pa.types.is_string(type_):
             array = pc.utf8_trim_whitespace(array)
@@ -86,7 +88,7 @@ class TimeConversion:
         """Return Arrow timestamps with a zone."""
         if pa.types.is_string(array.type):
             if self._form.pattern is not None:
-                array = pc.strptime(array, self._form.pattern, "us", error_is_null=False)
+                array = _parse_strictly(array, self._form.pattern)
             else:
                 try:
                     return array.cast(pa.timestamp("us", "UTC"))
@@ -118,6 +120,17 @@ class TimeConversion:
     def _parse(self, text: str) -> datetime:
         pattern = self._form.pattern
         return datetime.fromisoformat(text) if pattern is None else datetime.strptime(text, pattern)
+
+
+def _parse_strictly(array: Any, pattern: str) -> Any:
+    """Return Arrow timestamps. Raises pyarrow.ArrowInvalid unless they are written as the texts are.
+
+    Arrow takes 31 February for 3 March, so texts that it would write in another way are left to Python.
+    """
+    times = pc.strptime(array, pattern, "s", error_is_null=False)
+    if pc.any(pc.not_equal(pc.strftime(times, pattern), array)).as_py():
+        raise pa.ArrowInvalid(f"a text that is not written as {pattern}")
+    return times
 
 
 def _in_zone(time: datetime, zone: tzinfo) -> datetime:

@@ -230,7 +230,7 @@ _KEYS: dict[str, Callable[[Any], object]] = {
     "decimal": _decimal,
     "encoding": _encoding,
     "null": _texts,
-    "columns": lambda value: tuple(_texts(value)),
+    "columns": lambda value: _names(value) if isinstance(value, str) else tuple(_texts(value)),
     "skip_lines": lambda value: _count(str(value)),
     "skip_bad": lambda value: _count(str(value)),
     "tick": parse_tick,

@@ -107,6 +107,45 @@ def test_wrong_time_is_named_with_row_and_column(desk):
     assert "the column `wen` is missing; did you mean `when`?" in desk.errors
 
 
+@pytest.mark.parametrize("wrong", ["31.02.2026 08:00", "31.04.2026 08:00", "29.02.2026 08:00", "18.11.2026 08:60"])
+def test_time_of_a_pattern_that_does_not_exist_is_wrong(desk, wrong):
+    content = f"when,_site,temp\n18.11.2026 08:00,1,20\n{wrong},2,21\n"
+    desk.replay(content, "--time-column", "when", "--time-format", "%d.%m.%Y %H:%M", code=3)
+    assert f"row 2, column when: expected a time, found `{wrong}`" in desk.errors
+
+
+def test_pattern_takes_numbers_without_leading_zeros(desk):
+    content = "when,_site,temp\n1.3.2026 8:00,1,20\n01.03.2026 08:00,2,21\n"
+    march = int(datetime(2026, 3, 1, 8, tzinfo=UTC).timestamp())
+    assert desk.ticks(content, "--time-column", "when", "--time-format", "%d.%m.%Y %H:%M") == [march, march]
+
+
+def test_whole_numbers_of_parquet_have_a_pattern_too(desk):
+    table = pa.table({"day": [20261118], "mote": [1], "temp": [20]})
+    form = "--time-column", "day", "--time-format", "%Y%m%d", "--site-column", "mote"
+    assert desk.ticks(table, *form) == [EIGHT - 8 * 3_600]
+
+
+def test_missing_time_and_site_are_named_as_in_the_file(desk):
+    form = "--time-column", "when", "--site-column", "mote"
+    desk.replay("when,mote,temp\n2026-11-18 08:00,1,20\n,2,21\n", *form, code=3)
+    assert "row 2, column when: a reading needs its tick" in desk.errors
+    desk.replay("when,mote,temp\n2026-11-18 08:00,1,20\n2026-11-18 08:00,M2,21\n", *form, code=3)
+    assert "row 2, column mote: expected an integer, found `M2`" in desk.errors
+
+
+def test_recording_without_sites_or_times_names_the_options(desk):
+    desk.replay("_tick,temp\n60,20\n", code=3)
+    assert "the column `_site` is missing" in desk.errors and "`--site-column`" in desk.errors
+    desk.replay("_site,temp\n1,20\n", code=3)
+    assert "the column `_tick` is missing" in desk.errors and "`--time-column`" in desk.errors
+
+
+def test_format_file_names_columns_as_the_option_does(desk):
+    (desk.folder / "form.toml").write_text('columns = "_tick, -, _site, temp"\n')
+    assert desk.ticks("60,x,1,20\n", "--format", f"{desk.folder}/form.toml") == [60]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [("--zone", "Europe/Zürich"), ("--time-unit", "5 rows"), ("--snap=soon",), ("--tick", "2days"), ("--tick=0s",)],
