@@ -209,7 +209,8 @@ def _line(update: Mapping[str, Any]) -> str:
             sign = "+ " if "added" in update else ""
             rows += [f"{sign}{_row(row)}" for row in update.get("rows", update.get("added", ()))]
             revision = f" revision {update['revision']}" if update["revision"] else ""
-            return f"{update['time']}{revision}  [{_coverage(update['coverage'])}]  {'; '.join(rows) or 'no rows'}"
+            none = "the same rows" if update["revision"] else "no rows"
+            return f"{update['time']}{revision}  [{_coverage(update['coverage'])}]  {'; '.join(rows) or none}"
         case "epoch":
             return f"{update['time']}  [{_coverage(update['coverage'])}]"
         case "ended":

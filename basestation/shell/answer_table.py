@@ -32,7 +32,8 @@ class AnswerTable:
                 if rows:
                     yield from self._rows(line, rows, coverage)
                 else:
-                    yield f"  {_time(line)}  no rows{f'  {coverage}' if coverage else ''}"
+                    none = "the same rows" if line["revision"] else "no rows"
+                    yield f"  {_time(line)}  {none}{f'  {coverage}' if coverage else ''}"
             case "ended":
                 yield f"  {_time(line)}  ended: {line['code']}: {line['message']}"
 

@@ -38,7 +38,7 @@ show() { timeout 120 moteloom query watch "$1" --data "$data" --count "$2" | tai
 title "warm desks: site, temperature"
 show 1 12 3
 title "each room's brightest desk, as of the newest epoch"
-show 3 3 1
+show 3 1 1
 title "mean and readings by the minute; mote 17 is away from minute 6 to 9, what it kept revises the answers"
 timeout 120 moteloom query watch 2 --data "$data" -o json --count 22 >"$data/answers" || fail "the answers stopped"
 tail -n 14 "$data/answers" | python3 -c '

@@ -63,6 +63,14 @@ def test_revision_shows_what_it_removes_and_adds():
     assert [line for line in shell.lines if line[0] in "+-"] == ["- 10    1.0  tank 2 of 2", "+ 10    8.0  tank 2 of 2"]
 
 
+def test_revision_that_changes_no_row_says_so():
+    late = [*ROWS[:2], {"_tick": 10, "_site": 1, "level": 1.0, "_arrival": 10}, *ROWS[4:],
+            {"_tick": 10, "_site": 2, "level": 0.5, "_arrival": 31}]  # fmt: skip
+    shell = Shell([row | {"_arrival": row.get("_arrival", row["_tick"])} for row in late])
+    shell.run("SELECT MAX(level) AS top FROM tank [NOW]")
+    assert "  10  the same rows  tank 2 of 2" in shell.lines and "no rows" not in shell.out.getvalue()
+
+
 def test_several_statements_run_in_their_order():
     shell = Shell().run("SELECT COUNT(*) AS a FROM tank.HISTORY; SELECT COUNT(*) AS b FROM kinds;")
     assert [line.split()[1] for line in shell.lines] == ["a", "8", "b", "1"]

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from basestation.cli import query
 from basestation.shell.interpreter import Interpreter
 from basestation.shell.station import StationSource
 from moteloom.client import connect
@@ -89,3 +90,10 @@ def test_plot_of_a_running_query_ends_with_ctrl_c(running):
     shell, out, _ = shell_on(running)
     shell.run(f"\\plot {query.number}")
     assert [line.split()[:3] for line in out.getvalue().splitlines()] == [["site", "3", "temp"], ["site", "4", "temp"]]
+
+
+def test_watched_revision_that_changes_no_row_says_so():
+    revised = {"type": "window", "time": "t", "revision": 1, "coverage": {"tank": [2, 2]}, "added": [], "removed": []}
+    assert query._line(revised) == "t revision 1  [tank 2 of 2]  the same rows"
+    first = {"type": "window", "time": "t", "revision": 0, "coverage": {"tank": [2, 2]}, "rows": []}
+    assert query._line(first) == "t  [tank 2 of 2]  no rows"
