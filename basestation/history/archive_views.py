@@ -1,6 +1,6 @@
 """Archive views: the Parquet files of a data directory and the versions of its tables, as views of a Spark session."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -96,25 +96,45 @@ def open_views(
             frame = session.createDataFrame([], schema)
         frame.createOrReplaceTempView(name)
         # Spark has listed the files by now: what is unique in the files of this moment is so in those that it listed.
-        found[extent.name] = replace(found[extent.name], is_unique=partial(has_unique_keys, root, extent.name))
+        is_unique = has_unique_keys if extent.kind is ExtentKind.SENSED else has_unique_indexes
+        found[extent.name] = replace(found[extent.name], is_unique=partial(is_unique, root, extent.name))
     return found
 
 
 def has_unique_keys(root: Path, extent: str, first: date, last: date) -> bool:
     """Whether each (site, tick) of the days stands in one row of the files. Copies of a reading have its tick, so its day."""
+    for table in _read_days(root, extent, first, last, ["_site", "_tick"]):
+        site, tick = (np.asarray(table.column(name)) for name in ("_site", "_tick"))
+        key = site * (int(tick.max()) - int(tick.min()) + 1) + tick - tick.min()
+        if not (key[1:] > key[:-1]).all() and len(np.unique(key)) < len(key):
+            return False
+    return True
+
+
+def has_unique_indexes(root: Path, extent: str, first: date, last: date) -> bool:
+    """Whether each (index, arrival, tick) of the days stands in one row of the files, of the tuples that a station counted."""
+    for table in _read_days(root, extent, first, last, ["_index", "_arrival", "_tick"]):
+        if "_index" not in table.column_names:  # files of layout 1
+            continue
+        index, arrival, tick = (table.column(name).fill_null(0).to_numpy() for name in ("_index", "_arrival", "_tick"))
+        order = np.lexsort((tick, arrival, index))
+        order = order[index[order] > 0]
+        differs = [column[order][1:] != column[order][:-1] for column in (index, arrival, tick)]
+        if not np.logical_or.reduce(differs).all():
+            return False
+    return True
+
+
+def _read_days(root: Path, extent: str, first: date, last: date, columns: list[str]) -> Iterator[pa.Table]:
+    """Some columns of the files of each day."""
     of_day: dict[str, list[Path]] = {}
     for path in list_files(root, extent):
         of_day.setdefault(path.parent.name.removeprefix("date="), []).append(path)
     for day, paths in of_day.items():
         if first.isoformat() <= day <= last.isoformat():
-            table = pa.concat_tables(
-                pq.read_table(path, columns=["_site", "_tick"], partitioning=None) for path in paths
+            yield pa.concat_tables(
+                (pq.read_table(path, columns=columns, partitioning=None) for path in paths), promote_options="default"
             )
-            site, tick = (np.asarray(table.column(name)) for name in ("_site", "_tick"))
-            key = site * (int(tick.max()) - int(tick.min()) + 1) + tick - tick.min()
-            if not (key[1:] > key[:-1]).all() and len(np.unique(key)) < len(key):
-                return False
-    return True
 
 
 def name_source(extent: Extent, versions: Sequence[Version] = (), prefix: str = "") -> ArchiveView:

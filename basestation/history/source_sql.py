@@ -63,10 +63,11 @@ def _taken(
     if extent.ahead is not None:
         where.append(f"_tick - _arrival <= {extent.ahead}")
     if extent.kind is not ExtentKind.SENSED:
-        return statement.add(
-            "taken",
-            f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)}",
-        )
+        body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)}"
+        if source.is_unique(*_days(ticks, tick_ms)):
+            return statement.add("taken", body)
+        copies = f"SELECT *, row_number() OVER (PARTITION BY _pos, _dlv, _tick ORDER BY _tick) AS _copy FROM (\n{body})"
+        return statement.add("taken", f"SELECT * FROM (\n{copies}) WHERE _copy = 1 OR _pos = 0")
     sites = ", ".join(map(str, extent.sites or ()))
     where += [f"_tick % {extent.interval} = 0", f"_site IN ({sites})" if sites else "FALSE"]
     body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)}"

@@ -20,7 +20,7 @@ class ArchiveView:
     name: str
     versions: tuple[int, ...] = ()
     is_unique: Callable[[date, date], bool] = lambda first, last: False
-    """Whether no reading of the days stands in the files twice, so that a statement need not look for copies."""
+    """Whether no reading or tuple of the days stands in the files twice, so that a statement need not look for copies."""
 
 
 @dataclass(frozen=True, slots=True)

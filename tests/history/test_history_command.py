@@ -186,6 +186,33 @@ def test_copies_of_reading_are_found_in_files(tmp_path, copies, is_unique):
 
 
 @pytest.mark.spark
+@pytest.mark.promise("history-is-live")
+@pytest.mark.parametrize("copies", [0, 1], ids=["each tuple once", "each tuple in two files"])
+def test_pushed_tuple_that_came_again_counts_once(spark, tmp_path, copies):
+    """After a restore; two equal tuples of one delivery are two."""
+    from datetime import date
+
+    from basestation.history.answer import answer
+    from basestation.history.archive_views import has_unique_indexes
+    from basestation.history.statement import HistoryRange
+    from basestation.replay.statements import read_statements
+
+    catalog = read_schema("traffic: pushed (weight:integer)")
+    rows = [{"_tick": tick, "weight": 900} for tick in (7, 7, 8)]
+    recording = read_recording(catalog, {"traffic": rows})
+    archive(recording, tmp_path, random.Random(1))
+    for _ in range(copies):
+        archive(recording, tmp_path / "again", random.Random(2))
+        for file in (tmp_path / "again").glob("archive/extent=traffic/*/*.parquet"):
+            file.rename(tmp_path / "archive" / "extent=traffic" / file.parent.name / file.name)
+    day = date(1970, 1, 1)
+    assert has_unique_indexes(tmp_path, "traffic", day, day) is not bool(copies)
+    [given] = read_statements(["SELECT COUNT(*) AS n FROM traffic [FROM NOW TO NOW SLIDE 1 SEC]"], catalog)
+    found = answer(spark, tmp_path, given.plan, {}, HistoryRange(7, 8, 0, 8))
+    assert found.column("n").to_pylist() == [2, 1]
+
+
+@pytest.mark.spark
 @pytest.mark.promise("errors-point")
 def test_failure_of_spark_is_one_line(spark, data):
     """A scalar subquery with two rows fails in Spark, when it runs."""
