@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 COOKIE = "moteloom_session"
 TICKET_SECONDS, SESSION_SECONDS = 60.0, 12 * 3_600.0
-MOST = 1_000
-"""Tickets, and sessions; the oldest ones end above that."""
+MOST, MOST_OF_TOKEN = 1_000, 50
+"""Tickets, and sessions, of all tokens and of one, so that none pushes out those of others; the oldest ones end above that."""
 
 
 class Sessions:
@@ -51,7 +51,10 @@ class Sessions:
         secret = secrets.token_urlsafe(32)
         with self._lock:
             kept[_digest(secret)] = (token, self._monotonic() + seconds)
-            if len(kept) > MOST:
+            own = [digest for digest, (holder, _) in kept.items() if holder == token]
+            if len(own) > MOST_OF_TOKEN:
+                del kept[own[0]]
+            elif len(kept) > MOST:
                 del kept[next(iter(kept))]
         return secret
 

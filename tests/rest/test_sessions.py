@@ -9,7 +9,7 @@ import pytest
 
 from basestation.rest.access import TokenScope
 from basestation.rest.api import make_api
-from basestation.rest.sessions import COOKIE, MOST, SESSION_SECONDS, TICKET_SECONDS, Sessions
+from basestation.rest.sessions import COOKIE, MOST, MOST_OF_TOKEN, SESSION_SECONDS, TICKET_SECONDS, Sessions
 from basestation.station.rest_server import RestServer
 from gateway.cli import main
 from tests.rest.running_station import HEADERS, TOKEN, RunningStation
@@ -143,8 +143,18 @@ def test_tickets_and_sessions_end_with_time_and_number():
     assert sessions.find(secret) == 7
     now[0] += 0.2
     assert sessions.find(secret) is None
-    tickets = [sessions.issue_ticket(1) for _ in range(MOST + 1)]
+    tickets = [sessions.issue_ticket(token) for token in range(MOST + 1)]
     assert sessions.redeem(tickets[0]) is None and sessions.redeem(tickets[1]) is not None
+
+
+@pytest.mark.promise("access")
+def test_tickets_of_one_token_leave_those_of_others():
+    sessions = Sessions()
+    secret, _ = sessions.redeem(sessions.issue_ticket(1))
+    ticket = sessions.issue_ticket(1)
+    others = [sessions.issue_ticket(2) for _ in range(MOST + 1)]
+    assert sum(sessions.redeem(other) is not None for other in others) == MOST_OF_TOKEN
+    assert sessions.find(secret) == 1 and sessions.redeem(ticket) is not None
 
 
 def test_station_without_tokens_has_no_tickets(station):
