@@ -123,7 +123,10 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
             newest = await run_in_threadpool(control.number_before, query, None)
         except KeyError:
             raise no_such_query(query, control) from None
-        page = await read(query, max(0, newest - NEWEST), NEWEST)
+        try:
+            page = await run_in_threadpool(control.results, query, max(0, newest - NEWEST), NEWEST)
+        except UpdatesExpiredError as gone:  # fewer are kept
+            page = await read(query, gone.first - 1, NEWEST)
         head = {"query": page.query, "epoch": page.epoch, **page.schema, "next": page.next}
         return head | await run_in_threadpool(sum_updates, page.lines, last)
 

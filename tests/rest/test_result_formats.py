@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from basestation.rest.control import ResultPage
 from basestation.rest.result_formats import rows_of, sum_updates, to_arrow, to_csv
+from basestation.station.retention import Budget
 from tests.rest.running_station import RunningStation
 from tests.station.small_network import QUERIES
 
@@ -127,6 +128,16 @@ def test_current_answer_is_that_of_the_newest_windows(station):
     found = station.get("/v1/queries/1/current", params={"last": 2}).json()
     assert (found["kind"], found["tuples"], len(found["windows"])) == ("window", [], 2)
     assert found["windows"][-1]["tick"] >= updates[-1]["tick"] and found["next"] >= 3
+
+
+def test_current_answer_begins_with_what_is_kept(station):
+    station.submit(QUERIES[2])
+    station.wait_for(1, 6)
+    station.runner.call(lambda now_ms: station.network.journal.trim(Budget(numbers=2), now_ms))
+    assert station.get("/v1/queries/1/results").status_code == 410
+    found = station.get("/v1/queries/1/current")
+    assert found.status_code == 200, found.text
+    assert {"windows", "next", "epoch"} <= set(found.json())
 
 
 def test_metrics_and_readiness_come_from_the_data(station):
