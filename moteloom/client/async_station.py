@@ -136,11 +136,14 @@ class AsyncQuery:
                 yield update
 
     async def current(self) -> Answer:
-        """The sum of all updates until now."""
+        """The sum of all updates until now. ResultsGoneError where some are not kept any more."""
         reader = ResultReader(self.number)
         updates: list[Update] = []
-        while page := reader.take(await self._station.send(reader.request())):
-            updates += page
+        try:
+            while page := reader.take(await self._station.send(reader.request())):
+                updates += page
+        except StationError as error:
+            raise reader.take_error(error) from None
         return Answer(reader.columns, updates)
 
     async def stop(self, drain: bool = False) -> None:

@@ -169,11 +169,14 @@ class Query:
             yield reader.take(found)
 
     def current(self) -> Answer:
-        """The sum of all updates until now."""
+        """The sum of all updates until now. ResultsGoneError where some are not kept any more."""
         reader = ResultReader(self.number)
         updates: list[Update] = []
-        while page := reader.take(self._station.send(reader.request())):
-            updates += page
+        try:
+            while page := reader.take(self._station.send(reader.request())):
+                updates += page
+        except StationError as error:
+            raise reader.take_error(error) from None
         return Answer(reader.columns, updates)
 
     def stop(self, drain: bool = False) -> None:

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
+from basestation.station.retention import Budget
 from moteloom.client import ResultsGoneError, StationClient, StationError, connect, connect_async
 from moteloom.client.requests import Patience
 from moteloom.client.results import ResultReader
 from moteloom.station_address import find_station
+from tests.client.conftest import served
 from tests.client.cutting_proxy import CuttingProxy
 
 QUERY = "SELECT site, temp FROM field [NOW]"
@@ -126,6 +128,22 @@ def test_results_from_the_wrong_epoch_are_gone(station):
     with pytest.raises(ResultsGoneError, match="backup"):
         next(query.updates(after=1, epoch="00000000"))
     query.stop()
+
+
+def test_current_answer_says_when_updates_are_gone(tmp_path):
+    async def ask(number):
+        async with connect_async(running.url, running.token) as station:
+            await (await station.query(number)).current()
+
+    with served(tmp_path) as running, connect(running.url, running.token) as station:
+        query = station.submit(QUERY)
+        first(query, 6)
+        running.runner.call(lambda now_ms: running.network.journal.trim(Budget(numbers=2), now_ms))
+        with pytest.raises(ResultsGoneError, match="not kept"):
+            query.current()
+        with pytest.raises(ResultsGoneError, match="not kept"):
+            asyncio.run(ask(query.number))
+        assert len(station.get(f"/v1/queries/{query.number}/current", last=100)["windows"]) > 0
 
 
 def test_async_client_does_the_same(running):
