@@ -278,6 +278,7 @@ def _parse_time(text: str, tick_ms: int, is_end: bool) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
+    from acquisition.extent import ExtentKind
     from basestation.archive.manifest import FileChange
     from basestation.archive.parquet import digest_of
     from basestation.archive.transfer import stage_recording
@@ -293,6 +294,11 @@ def _import(options: argparse.Namespace) -> int:
         names = [each.name for each in catalog]
         raise _RangeError(
             f"{options.config} declares no extent `{options.extent}`; {did_you_mean(options.extent, names) or ', '.join(names)}"
+        )
+    if extent.kind is ExtentKind.STORED:
+        raise _RangeError(
+            f"`{extent.name}` is a stored extent, and a recording has none of its versions: "
+            f"give a running station its rows with PUT /v1/extents/{extent.name}/rows"
         )
     if not options.file.is_file():
         raise _RangeError(f"there is no file {options.file}")

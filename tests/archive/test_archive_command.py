@@ -259,6 +259,13 @@ def test_import_that_cannot_be_taken_changes_nothing(data, command, recording):
     assert data.rows() == sorted(ROWS) and not list((data.folder / "staging").iterdir())
 
 
+def test_import_into_a_stored_extent_is_refused(data, command, recording):
+    stored = DEPLOYMENT.replace(SCHEMA, SCHEMA + "\\nroom: stored (site:integer)")
+    (data.folder / "stored.toml").write_text(stored)
+    said = command("import", "room", recording, "-c", str(data.folder / "stored.toml"), code=3)
+    assert "PUT /v1/extents/room/rows" in said.err
+
+
 def test_days_of_two_schemas_are_merged_under_the_wider(data, command):
     """A file of before `temp` had two digits and before `site` was an attribute."""
     path = data.paths()[0]
