@@ -80,7 +80,9 @@ class Guard:
         self._open: Counter[int | str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # there are no WebSockets
+        if scope["type"] == "websocket":  # there are none; without an answer each attempt is an error in the log
+            await send({"type": "websocket.close", "code": 1008})
+        if scope["type"] != "http":
             return
         request = Request(scope)
         record = RequestRecord(UNKNOWN, _address(request), f"{request.method} {_printable(request.url.path)}")

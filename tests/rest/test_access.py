@@ -2,11 +2,13 @@
 
 import time
 
+import httpx
 import pytest
 
 from basestation.controller.query_lifecycle import QueryState
 from basestation.rest.access import IMPLIED, PUBLIC, SCOPES, TokenScope, needed_scope
 from basestation.rest.api import make_api
+from basestation.station.rest_server import RestServer
 from tests.rest.running_station import TOKEN, RunningStation
 from tests.station.small_network import QUERIES
 
@@ -266,6 +268,23 @@ def test_each_answer_has_the_headers_of_security(station):
         assert found["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
         assert found["x-content-type-options"] == "nosniff"
         assert (found["referrer-policy"], found["cache-control"]) == ("no-referrer", "no-store")
+
+
+@pytest.mark.promise("access")
+def test_websocket_is_refused_without_an_error_in_the_log(station, caplog):
+    with RestServer(station.control, station.tokens) as server:
+        answer = httpx.get(
+            f"{server.url}/v1/queries",
+            headers={
+                "connection": "Upgrade",
+                "upgrade": "websocket",
+                "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+                "sec-websocket-version": "13",
+            },
+            timeout=30,
+        )
+    assert answer.status_code in (401, 403)  # without a library for WebSockets it is a request without a token
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 @pytest.mark.promise("access")
