@@ -127,6 +127,8 @@ def _parse_strictly(array: Any, pattern: str) -> Any:
 
     Arrow takes 31 February for 3 March, so texts that it would write in another way are left to Python.
     """
+    if "%" not in pattern:
+        raise pa.ArrowInvalid("a pattern without a field")  # an empty one lets Arrow crash
     times = pc.strptime(array, pattern, "s", error_is_null=False)
     if pc.any(pc.not_equal(pc.strftime(times, pattern), array)).as_py():
         raise pa.ArrowInvalid(f"a text that is not written as {pattern}")

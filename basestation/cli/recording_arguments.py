@@ -181,8 +181,9 @@ def _delimiter(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
+        b"a".decode(text)  # others than those of text, such as rot13, have a name too
         return codecs.lookup(text).name
-    except LookupError:
+    except (LookupError, ValueError):
         raise argparse.ArgumentTypeError(f"there is no encoding `{text}`; expected one such as latin-1") from None
 
 

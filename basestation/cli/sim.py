@@ -198,10 +198,12 @@ def _print(scenario: "Scenario", trials: "Sequence[Trial]", args: argparse.Names
         for trial in trials:
             writer.writerow([scenario.name, trial.seed, *(_plain(value) for value in trial.figures().values())])
     else:
-        _print_table(scenario, trials, summary)
+        _print_table(scenario, trials, summary, args.span)
 
 
-def _print_table(scenario: "Scenario", trials: "Sequence[Trial]", summary: "Mapping[str, Summary]") -> None:
+def _print_table(
+    scenario: "Scenario", trials: "Sequence[Trial]", summary: "Mapping[str, Summary]", length_ms: int
+) -> None:
     from basestation.explain.text_layout import format_table, wrap_prose
 
     several = len(trials) > 1
@@ -212,6 +214,10 @@ def _print_table(scenario: "Scenario", trials: "Sequence[Trial]", summary: "Mapp
         figures = [each.mean, each.margin, each.least, each.most] if several else [each.mean]
         rows.append((name, *map(_readable, figures)))
     print("\n".join(f"  {line}".rstrip() for line in format_table(rows, left=1)))
+    for query in scenario.queries:
+        if query.at_ms >= length_ms:
+            late = f"{query.name}: never submitted, since `at` is after the end; a longer --for includes it"
+            print("\n".join(f"  {line}" for line in wrap_prose(late)))
     for note in dict.fromkeys(note for trial in trials for note in trial.notes()):
         print("\n".join(f"  {line}" for line in wrap_prose(note)))
     for trial in trials:

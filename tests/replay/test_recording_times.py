@@ -114,6 +114,11 @@ def test_time_of_a_pattern_that_does_not_exist_is_wrong(desk, wrong):
     assert f"row 2, column when: expected a time, found `{wrong}`" in desk.errors
 
 
+def test_pattern_without_a_field_fits_no_time(desk):
+    desk.replay("when,_site,temp\n,2,21\n18.11.2026,1,20\n", "--time-column", "when", "--time-format=", code=3)
+    assert "column when: expected a time, found `18.11.2026`" in desk.errors
+
+
 def test_pattern_takes_numbers_without_leading_zeros(desk):
     content = "when,_site,temp\n1.3.2026 8:00,1,20\n01.03.2026 08:00,2,21\n"
     march = int(datetime(2026, 3, 1, 8, tzinfo=UTC).timestamp())
@@ -148,7 +153,16 @@ def test_format_file_names_columns_as_the_option_does(desk):
 
 @pytest.mark.parametrize(
     "wrong",
-    [("--zone", "Europe/Zürich"), ("--time-unit", "5 rows"), ("--snap=soon",), ("--tick", "2days"), ("--tick=0s",)],
+    [
+        ("--zone", "Europe/Zürich"),
+        ("--time-unit", "5 rows"),
+        ("--snap=soon",),
+        ("--tick", "2days"),
+        ("--tick=0s",),
+        ("--encoding", "rot13"),
+        ("--encoding", "hex"),
+        ("--encoding", "undefined"),
+    ],
 )
 def test_wrong_description_of_a_recording_is_misuse(desk, wrong):
     with pytest.raises(SystemExit) as left:

@@ -49,6 +49,13 @@ def test_one_seed_is_a_table_and_a_folder(tmp_path, capsys):
     assert len(sent) == told["figures"]["frames"]
 
 
+def test_query_that_is_never_submitted_is_named(capsys):
+    assert moteloom_sim(ROOT / "examples/lab54/calm.scenario.toml", "--for", "30s") == 0
+    assert "mean: never submitted" in capsys.readouterr().out
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "30s") == 0
+    assert "never submitted" not in capsys.readouterr().out
+
+
 @pytest.mark.promise("deterministic")
 def test_the_same_seed_writes_the_same_bytes(tmp_path, capsys):
     for name in ("a", "b"):
