@@ -85,7 +85,7 @@ class Guard:
         if scope["type"] != "http":
             return
         request = Request(scope)
-        record = RequestRecord(UNKNOWN, _address(request), f"{request.method} {_printable(request.url.path)}")
+        record = RequestRecord(UNKNOWN, _address(request), f"{request.method} {_printable(scope['path'])}")
         answer = _Answer(send)
         try:
             record.identify = partial(self._identify, request)
@@ -111,7 +111,7 @@ class Guard:
         check_origin(request, self._store is not None)
         if self._store is None:
             return LOCAL
-        if (request.method, request.url.path) in PUBLIC:
+        if (request.method, request.scope["path"]) in PUBLIC:
             return UNKNOWN
         if "authorization" in request.headers:
             token = _bearer(request.headers)
