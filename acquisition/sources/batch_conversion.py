@@ -156,10 +156,10 @@ def _reading_keys(
     if recorded.columns and not (len(recorded) and corrects.all()):
         if system["_tick"] is None:
             why = f"a reading of `{extent.name}` has the tick it was sampled at"
-            raise recorded.missing("_tick", why, "name it with `--time-column`")
+            raise recorded.missing("_tick", why, "`--time-column` of `moteloom replay` names another")
         if site_column is None and (extent.sites is None or len(extent.sites) != 1):
             why = f"a reading of `{extent.name}` has the site it was sampled at"
-            raise recorded.missing("_site", why, "name it with `--site-column`")
+            raise recorded.missing("_site", why, "`--site-column` of `moteloom replay` names another")
     absent = np.zeros(len(recorded), np.int64), np.zeros(len(recorded), bool)
     only = absent if corrects.any() or not extent.sites else (np.full(len(recorded), extent.sites[0]), None)
     tick, has_tick = system["_tick"] or absent

@@ -66,6 +66,12 @@ def replay(
     )
     if zone is not None:
         check_zone(zone)
+    if len(delimiter) != 1:
+        raise ValueError(f"expected one sign for `delimiter`, found `{delimiter}`")
+    try:
+        b"a".decode(encoding)
+    except LookupError:
+        raise ValueError(f"there is no encoding `{encoding}` of text") from None
     catalog = read_catalog(text, tick_ms=tick_ms)
     texts = [queries] if isinstance(queries, str) else list(queries)
     statements = read_statements(texts, catalog)

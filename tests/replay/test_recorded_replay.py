@@ -76,6 +76,9 @@ def test_polars_data_frames_go_in_and_out():
         ({"begin": "2026-01-01"}, "has no zone"),
         ({"begin": 99}, "expected a begin up to the last clock tick 60"),
         ({"ask": 99}, "expected a time to ask from tick 60 to 60, found tick 99"),
+        ({"encoding": "rot13"}, "there is no encoding `rot13`"),
+        ({"encoding": "latn"}, "there is no encoding `latn`"),
+        ({"delimiter": "ab"}, "expected one sign for `delimiter`, found `ab`"),
     ],
 )
 def test_wrong_argument_is_a_value_error(given, words):
