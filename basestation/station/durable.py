@@ -328,7 +328,6 @@ class DurableStation:
         self._held.arrived, self.last_ms = chunk, now_ms
         self._step(now_ms)
         self._pending.looks.append((now_ms, chunk))
-        self._collect()
 
     def _restart_links(self, now_ms: int) -> None:
         """Let frames to motes have greater numbers than those of any station of this network before."""
@@ -342,6 +341,7 @@ class DurableStation:
 
     def _step(self, now_ms: int) -> None:
         self.station.step(now_ms)
+        self._collect()  # a query may end and be over in one look, after a leap of the clock: first its last answers
         tick_ms = self.station.world.catalog.tick_ms
         for query in self.station.retire():
             self._pending.queries.append(row_of(query, tick_ms, asdict(self.station.accounts.of(query.number))))

@@ -6,8 +6,9 @@ import pytest
 
 from basestation.controller.query_lifecycle import LIVE, TRANSITIONS, QueryEvent, QueryState, QueryStateError
 from basestation.execution.engine import Engine
+from basestation.planner.catalog import read_schema
 from gateway.diagnostics import DiagnosticError
-from tests.station.small_network import QUERIES, SmallNetwork
+from tests.station.small_network import QUERIES, SCHEMA, SmallNetwork
 
 WINDOW = "SELECT COUNT(*) AS n FROM field [FROM NOW-40 TO NOW SLIDE 20 SEC]"
 
@@ -169,6 +170,20 @@ def test_ended_queries_leave_memory_and_keep_their_results(tmp_path):
     listed = [json.loads(body) for body, _ in network.journal.queries(0, 1_000)]
     assert [each["number"] for each in listed] == list(range(1, 32))
     assert [each["state"] for each in listed[:30]] == ["stopped"] * 30
+
+
+def test_query_that_ends_in_a_leap_gives_its_last_windows(tmp_path):
+    """The station was away: one look ends FOR, answers the windows up to there, and forgets the query."""
+    network = SmallNetwork(tmp_path, read_schema(SCHEMA.replace("late revise by 1 hour", "late drop")))
+    number = network.submit(f"{WINDOW} FOR 2 MIN")
+    network.live(50)
+    network.restart()
+    network.now_ms += 300_000
+    network.live(1)
+    assert network.query(number)["state"] == "finished" and not network.durable.station.world.queries
+    ticks = window_ticks(network, number)
+    assert len(ticks) == 6 and ticks == list(range(ticks[0], ticks[0] + 120, 20))
+    assert network.query(number)["account"]["windows"] == 6
 
 
 def test_queries_are_listed_by_the_key(tmp_path):
