@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acquisition.schema import Type
@@ -56,6 +56,9 @@ def described(folder, cells, ordered):
 @pytest.mark.parametrize("group", ["", "GROUP BY k"])
 @pytest.mark.parametrize("select", AGGREGATES)
 @given(rows=ROWS)
+@example(
+    rows=[(0, 1, 2, True), (0, 2, None, True), (1, 1, 3, True), (1, 1, 1, False), (3, 0, 0, False)]
+)  # slice 0 empties
 def test_undone_cells_equal_cells_of_the_tuples_left(select, group, rows):
     folder, columns = folder_of(select, group)
     tuples, back = tuples_of(columns, rows), np.array([row[3] for row in rows], bool)
