@@ -1,6 +1,8 @@
 """Results as CSV, Arrow and the current answer: the same rows as the JSON lines, resumable, from a number or a time."""
 
 import json
+import sqlite3
+import time
 from itertools import pairwise
 
 import pyarrow as pa
@@ -140,7 +142,7 @@ def test_current_answer_begins_with_what_is_kept(station):
     assert {"windows", "next", "epoch"} <= set(found.json())
 
 
-def test_metrics_and_readiness_come_from_the_data(station):
+def test_metrics_and_readiness_come_from_the_data(station, monkeypatch):
     station.submit(QUERIES[2])
     station.wait_for_full_coverage(1)
     assert station.get("/v1/ready").json() == {"ready": True}
@@ -153,9 +155,14 @@ def test_metrics_and_readiness_come_from_the_data(station):
     assert samples["moteloom_up",] == 1
     assert samples["moteloom_queries", "running"] + samples["moteloom_queries", "deploying"] == 1
     assert samples["moteloom_readings", "field", "received"] > 0
-    station.runner.is_committing = False
-    station.runner.durable.failure = "the disk is full"
-    station.runner.look = lambda now_ms: None
-    station.runner.is_committing = False
-    assert station.get("/v1/ready").status_code == 503 and station.get("/v1/health").status_code == 503
+
+    def fail(*given, **named):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(station.network.journal, "commit", fail)
+    end = time.monotonic() + 60
+    while station.get("/v1/ready").status_code == 200 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert station.get("/v1/ready").status_code == 503
+    assert station.get("/v1/health").status_code == 503
     assert b"moteloom_up 0.0" in station.get("/v1/metrics").content

