@@ -3,6 +3,7 @@
     python tools/mutants.py                # all that are recorded in tests/mutants/*.toml
     python tools/mutants.py windowing 5.1  # those whose file or breach has one of the words in it
     python tools/mutants.py --jobs 4
+    python tools/mutants.py --new          # those that no test is remembered for
 
 Each is made in a private copy of the tree. The test that caught it last, as tests/mutants/caught_by.json remembers it,
 runs first; if that one passes or is gone, the tests that are nearest to it run until the first that fails. A mutant is
@@ -233,9 +234,11 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--new", action="store_true")
     args = parser.parse_args(arguments)
-    chosen = [m for m in recorded() if not args.words or any(w in m.file or w in m.breaks for w in args.words)]
     remembered = json.loads(CAUGHT_BY.read_text()) if CAUGHT_BY.exists() else {}
+    chosen = [m for m in recorded() if not args.words or any(w in m.file or w in m.breaks for w in args.words)]
+    chosen = [m for m in chosen if not (args.new and m.name in remembered)]
     began, verdicts, writing = time.monotonic(), [], threading.Lock()
     with tempfile.TemporaryDirectory() as folder:
         trees = queue.Queue()
