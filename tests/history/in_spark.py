@@ -114,7 +114,7 @@ def difference(result, number, query, got):
             return f"windows\nexpected {sorted(expected)[:20]}\ngot      {sorted(got.windows)[:20]}"
     found = _by_key(got.rows)
     for key in expected.keys() | found.keys():
-        a, b = sorted(expected.get(key, []), key=_order), sorted(found.get(key, []), key=_order)
+        a, b = (sorted(rows.get(key, []), key=lambda row: _order(row, inexact)) for rows in (expected, found))
         if len(a) != len(b) or not all(_alike(x, y, inexact) for x, y in zip(a, b, strict=True)):
             return f"at {key}\nexpected {a[:20]}\ngot      {b[:20]}"
     return None
@@ -127,8 +127,12 @@ def _by_key(rows):
     return found
 
 
-def _order(row):
-    return [(v is not None, isinstance(v, str), round(v, 6) if isinstance(v, float) else v) for v in row]
+def _order(row, inexact):
+    """Values that may differ a little come by their rounded values, all others as they are."""
+    return [
+        (v is not None, isinstance(v, str), round(v, 6) if of and isinstance(v, float) else v)
+        for v, of in zip(row, inexact, strict=True)
+    ]
 
 
 def _alike(a, b, inexact):
