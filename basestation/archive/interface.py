@@ -12,6 +12,9 @@ class Archive(Protocol):
     def append(self, extent: Extent, batch: Batch) -> None:
         """Store the tuples. On return they are as durable as this archive makes them."""
 
+    def append_corrections(self, extent: Extent, batch: Batch) -> None:
+        """Store what statements have changed, as `Engine.take_applied` returns it."""
+
     def append_reports(self, extent: Extent, reports: Batch) -> None:
         """Store which readings motes filtered, as `append` stores readings; `read` does not return them."""
 

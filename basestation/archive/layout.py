@@ -5,7 +5,7 @@
 
 A file has the columns of SYSTEM and one column per attribute, sorted by site and tick. An attribute with a scale is a
 decimal of that scale: exact for every reader, and 64-bit multiples inside the file. `_index` counts the tuples of an
-extent in the order of their delivery. A correction has the `_index` of the tuple that it changes and a `_revision` above
+extent in the order of their delivery. A correction has the `_index` of the pushed tuple that it changes and a `_revision` above
 0; its `_weight` is -1 where it retracts the tuple, and with `_index` 0 it names a reading by its tick and site.
 """
 
@@ -156,10 +156,14 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
 
 def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:
     """The tuples of each UTC day, in order."""
-    tick = dated_ticks(batch.tick, tick_ms)
-    day = tick * tick_ms // 86_400_000  # a tick may span midnight: it belongs to the day in which it begins
+    tick, day = dated_ticks(batch.tick, tick_ms), day_numbers(batch.tick, tick_ms)
     each, first = np.unique(day, return_index=True)
     return [(date_of(int(tick[at]), tick_ms), batch.take(day == n)) for n, at in zip(each, first, strict=True)]
+
+
+def day_numbers(tick: IntArray, tick_ms: int) -> IntArray:
+    """The UTC day of each tick since 1970. A tick that spans midnight belongs to the day in which it begins."""
+    return dated_ticks(tick, tick_ms) * tick_ms // 86_400_000
 
 
 def dated_ticks(tick: IntArray, tick_ms: int) -> IntArray:

@@ -9,7 +9,8 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,14 +41,20 @@ from basestation.archive.sync import exchange_folders, make_folder, sync_path
 STAGING = "staging"
 _NAME = re.compile(r"part-\d{12}-[0-9a-f]{8}" + re.escape(SUFFIX))
 _DAY = "day-"
-"""Begins the names of folders that are about to enter the tree or have left it."""
+"""Begins the names of folders that are about to enter the tree or have left it; the time of their making in ms since 1970 follows."""
+GRACE_MS = 60_000
+"""A folder that has left the tree is deleted so much later: a reader that was listing it finds all files that it had."""
 
 
 class ParquetArchive:
     """The tree is `root/archive`; new files are written in `root/staging`. A tick has `tick_ms` milliseconds."""
 
-    def __init__(self, root: Path, tick_ms: int) -> None:
+    def __init__(
+        self, root: Path, tick_ms: int, grace_ms: int = GRACE_MS, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`clock` gives seconds since 1970; folders that have left the tree are kept for `grace_ms`."""
         self.root, self._tick_ms = root, tick_ms
+        self._grace_ms, self._clock = grace_ms, clock
         self.staging, self._appended = root / STAGING, 0
         self._numbers = TupleNumbers()
         self.reserved: set[str] = set()
@@ -56,8 +63,15 @@ class ParquetArchive:
 
     def append(self, extent: Extent, batch: Batch) -> None:
         """Write and publish readings at once, where no journal has a say."""
+        self._append(extent, self._numbers.number(extent, batch))
+
+    def append_corrections(self, extent: Extent, batch: Batch) -> None:
+        """Write and publish corrections at once."""
+        self._append(extent, self._numbers.number_corrections(extent, batch))
+
+    def _append(self, extent: Extent, numbered: Batch) -> None:
         self._appended += 1
-        staged = self.stage(self._appended, extent, self._numbers.number(extent.name, batch))
+        staged = self.stage(self._appended, extent, numbered)
         try:
             self.settle(staged)
         except OSError:
@@ -100,8 +114,8 @@ class ParquetArchive:
         changed = {(file.extent, file.day) for file in listed if file.is_removed}
         for path in [path for path in self.staging.iterdir() if path.name not in self.reserved]:
             if path.name.startswith(_DAY):
-                shutil.rmtree(path)
-            elif (file := by_name.get(path.name)) is None or file.is_removed:
+                continue  # for `sweep`
+            if (file := by_name.get(path.name)) is None or file.is_removed:
                 path.unlink()
             else:
                 changed.add((file.extent, file.day))
@@ -109,7 +123,21 @@ class ParquetArchive:
             self._settle_day(
                 day_folder(self.root, extent, day), [f for f in listed if (f.extent, f.day) == (extent, day)]
             )
+        self.sweep()
         return [file.name for file in listed if file.is_removed]
+
+    def sweep(self) -> None:
+        """Delete the folders that left the tree long enough ago, or at a time that is still to come."""
+        now = int(self._clock() * 1_000)
+        for folder in self.staging.glob(f"{_DAY}*"):
+            made = folder.name.split("-")[1]  # without a time in the names of older programs
+            if not (made.isdecimal() and int(made) <= now < int(made) + self._grace_ms):
+                shutil.rmtree(folder)
+
+    def leaving_bytes(self) -> int:
+        """The bytes that `sweep` will free: of files that stand only in folders which have left the tree."""
+        found = [path.stat() for path in self.staging.glob(f"{_DAY}*/*")]
+        return sum(each.st_size for each in found if each.st_nlink == 1)
 
     def adopt(self) -> tuple[list[ArchiveFile], list[Path]]:
         """The files of the tree as a manifest lists them, and those that cannot be read or are no files of an archive."""
@@ -142,10 +170,8 @@ class ParquetArchive:
             for path in entering:
                 self._enter(path, folder)
         elif not staying and not entering:
-            gone = self._new_folder()
-            os.rename(folder, gone)
+            os.rename(folder, self._new_folder())
             sync_path(folder.parent)
-            shutil.rmtree(gone)
         else:
             self._replace(folder, [folder / name for name in sorted(staying)], entering)
         for path in entering:
@@ -169,10 +195,9 @@ class ParquetArchive:
         exchange_folders(fresh, folder)
         sync_path(folder.parent)
         sync_path(self.staging)
-        shutil.rmtree(fresh)
 
     def _new_folder(self) -> Path:
-        return self.staging / f"{_DAY}{os.urandom(8).hex()}"
+        return self.staging / f"{_DAY}{int(self._clock() * 1_000)}-{os.urandom(8).hex()}"
 
 
 def file_name(entry: int) -> str:
@@ -201,8 +226,8 @@ def write_file(path: Path, extent: str, day: str, schema: pa.Schema, parts: Iter
 
 
 def sort_rows(table: pa.Table) -> pa.Table:
-    """The rows by site, tick, delivery and index; the same table where they stand so."""
-    keys = [table[name].to_numpy() for name in ("_index", "_arrival", "_tick", "_site")]
+    """The rows by site, tick, delivery, revision and index; the same table where they stand so."""
+    keys = [table[name].to_numpy() for name in ("_index", "_revision", "_arrival", "_tick", "_site")]
     order = np.lexsort(keys)
     return table if (order[1:] > order[:-1]).all() else table.take(pa.array(order))
 

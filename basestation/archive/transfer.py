@@ -25,7 +25,8 @@ IMPORTED = 0
 def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: int) -> pa.Table:
     """The readings of some days with first <= tick <= last, in the order of their delivery, copies of a delivery left out.
 
-    A correction has `_replaces`, as an input of a replay has it. OSError names a file that cannot be read.
+    A correction of a reading has `_replaces` 0, as an input of a replay has it. Pushed tuples, which an input cannot name by key,
+    come as corrected. OSError names a file that cannot be read.
     """
     files = [file for day in days for file in day.files if file.first <= last and first <= file.last]
     tables, names = [read_listed(root, file) for file in files], [file.name for file in files]
@@ -33,13 +34,33 @@ def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: in
     whole = pa.concat_tables([conform(table, schema, name) for table, name in zip(tables, names, strict=True)])
     tick = whole["_tick"].to_numpy()
     whole = whole.filter(pa.array((tick >= first) & (tick <= last)))
-    keys = [whole[name].to_numpy() for name in ("_site", "_tick", "_revision", "_index", "_arrival")]
+    keys = [whole[name].to_numpy() for name in ("_site", "_tick", "_index", "_revision", "_arrival")]
     whole = drop_copies(whole.take(pa.array(np.lexsort(keys))).combine_chunks())
     corrects = pc.greater(whole["_revision"], 0)
     if not pc.any(corrects).as_py():
         return whole
-    replaces = pc.if_else(corrects, whole["_index"], pa.scalar(None, pa.int64()))
+    if (schema.metadata or {}).get(b"moteloom.kind") == b"pushed":
+        return _apply_corrections(whole)
+    names = pc.and_(corrects, pc.equal(whole["_index"], 0))  # others are insertions
+    replaces = pc.if_else(names, pa.scalar(0, pa.int64()), pa.scalar(None, pa.int64()))
     return whole.append_column(pa.field("_replaces", pa.int64()), replaces)
+
+
+def _apply_corrections(table: pa.Table) -> pa.Table:
+    """The tuples of a pushed extent with the values of their last correction, in the order and with the arrival of their delivery."""
+    tick, index, arrival, revision, weight = (
+        table[name].to_numpy() for name in ("_tick", "_index", "_arrival", "_revision", "_weight")
+    )
+    order = np.lexsort((revision, arrival, tick, index))
+    begins = (revision[order] == 0) | (np.diff(index[order], prepend=-1) != 0) | (np.diff(tick[order], prepend=-1) != 0)
+    first = order[begins]
+    last = order[np.append(np.flatnonzero(begins)[1:], len(order)) - 1]
+    kept = (weight[last] > 0) & (revision[first] == 0)
+    kept = np.flatnonzero(kept)[np.argsort(first[kept])]
+    delivered, corrected = table.take(pa.array(first[kept])), table.take(pa.array(last[kept]))
+    for name in ("_arrival", "_revision"):
+        corrected = corrected.set_column(corrected.schema.get_field_index(name), name, delivered[name])
+    return corrected.cast(table.schema)
 
 
 def latest_version(table: pa.Table) -> pa.Table:

@@ -42,7 +42,7 @@ def compile_aggregate(scalars: ScalarCompiler, aggregate: Aggregate, order: str 
                 _scaled(f"{pick}({text}, {order}) FILTER (WHERE {text} IS NOT NULL)", scale), is_exact=is_exact
             )
         case "SUM" if whole and scale is None:
-            return Scalar(f"sum({text})")
+            return Scalar(_whole_sum(text))
         case "SUM" if scale is not None:
             return Scalar(_quotient(text, "1L", scale))
         case "SUM":
@@ -64,11 +64,26 @@ def _scaled(text: str, scale: int | None) -> str:
     return text if scale is None else unscale(text, scale)
 
 
+def _whole_sum(text: str) -> str:
+    """The exact sum of integers; null outside 64 bits."""
+    high, low, total = _sum_parts(text)
+    return (
+        f"(CASE WHEN abs({high}) < 1048576L THEN {high} * 4294967296L + {low} "
+        f"WHEN {total} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({total} AS BIGINT) END)"
+    )
+
+
+def _sum_parts(text: str) -> tuple[str, str, str]:
+    """(the sum of the high halves of integers, that of the low halves, the exact sum of the integers as a decimal)."""
+    high, low = f"sum(shiftright({text}, 32))", f"sum({text} & 4294967295L)"
+    total = f"(CAST({high} AS DECIMAL(19,0)) * CAST(4294967296L AS DECIMAL(10,0)) + CAST({low} AS DECIMAL(19,0)))"
+    return high, low, total
+
+
 def _quotient(text: str, divisor: str, scale: int) -> str:
     """The exact sum of integers, divided by `divisor` and 10^scale, rounded once; null without values."""
-    high, low = f"sum(shiftright({text}, 32))", f"sum({text} & 4294967295L)"
+    high, low, total = _sum_parts(text)
     small = f"({high} * 4294967296L + {low})"
-    total = f"(CAST({high} AS DECIMAL(19,0)) * CAST(4294967296L AS DECIMAL(10,0)) + CAST({low} AS DECIMAL(19,0)))"
     power = 10**scale
     near = f"CAST({small} AS DOUBLE) / CAST({divisor} * {power}L AS DOUBLE)" if power < 10**9 else None
     far = f"CAST(CAST({total} AS DECIMAL(38,9)) / CAST({divisor} AS DECIMAL(10,0)) / CAST('1E{scale}' AS DECIMAL(19,0)) AS DOUBLE)"

@@ -1,6 +1,6 @@
 """Answers of history: a query over an archive in Spark, its result as an Arrow table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from basestation.history.statement import HistoryRange
 from basestation.planner.plan import Plan
 
 if TYPE_CHECKING:
-    from basestation.archive.spark.session import SparkSession
+    from basestation.archive.spark.session import DataFrame, SparkSession
 
 
 def find_extents(plan: Plan) -> list[Extent]:
@@ -37,9 +37,17 @@ def find_extents(plan: Plan) -> list[Extent]:
     return list(found.values())
 
 
-def prepare(plan: Plan, tables: Mapping[str, Sequence[Version]], span: HistoryRange) -> CompiledQuery:
-    """The statement of a query, before there is a Spark. SparkRefusedError where Spark cannot answer it exactly."""
-    return compile_plan(plan, {e.name: name_source(e, tables.get(e.name, ())) for e in find_extents(plan)}, span)
+def prepare(
+    plan: Plan, tables: Mapping[str, Sequence[Version]], span: HistoryRange, corrected: Collection[str] = ()
+) -> CompiledQuery:
+    """The statement of a query, before there is a Spark. SparkRefusedError where Spark cannot answer it exactly.
+
+    `corrected` are the extents whose archive holds corrections.
+    """
+    sources = {
+        e.name: name_source(e, tables.get(e.name, ()), is_corrected=e.name in corrected) for e in find_extents(plan)
+    }
+    return compile_plan(plan, sources, span)
 
 
 def answer(
@@ -48,12 +56,26 @@ def answer(
     plan: Plan,
     tables: Mapping[str, Sequence[Version]],
     span: HistoryRange,
+    skipped: Collection[Path] = (),
 ) -> pa.Table:
     """The answer of a query, by tick. SparkRefusedError where Spark cannot give it exactly, SparkFailedError where it fails."""
     with report_failures():
-        compiled = compile_plan(plan, open_views(session, root, plan.catalog, find_extents(plan), tables), span)
-        run_checks(session, compiled)
-        return session.sql(_ordered(compiled)).toArrow()
+        return open_answer(session, root, plan, tables, span, skipped).toArrow()
+
+
+def open_answer(
+    session: "SparkSession",
+    root: Path,
+    plan: Plan,
+    tables: Mapping[str, Sequence[Version]],
+    span: HistoryRange,
+    skipped: Collection[Path] = (),
+) -> "DataFrame":
+    """The answer of a query as a data frame of Spark, which computes it when it is read. SparkRefusedError."""
+    views = open_views(session, root, plan.catalog, find_extents(plan), tables, skipped=skipped)
+    compiled = compile_plan(plan, views, span)
+    run_checks(session, compiled)
+    return session.sql(_ordered(compiled))
 
 
 def run_checks(session: "SparkSession", compiled: CompiledQuery) -> None:

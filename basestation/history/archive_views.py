@@ -1,9 +1,9 @@
 """Archive views: the Parquet files of a data directory and the versions of its tables, as views of a Spark session."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from acquisition.batch import Batch
+from acquisition.errors import InputError
 from acquisition.extent import Catalog, Extent, ExtentKind
 from acquisition.schema import Attribute, Type
 from acquisition.sources.batch_conversion import table_of as table_of_file
@@ -20,9 +21,10 @@ from basestation.algebra.vector import Vector
 from basestation.archive.layout import SUFFIX, extent_folder, table_of
 from basestation.archive.numbering import INDEX, REVISION
 from basestation.history.statement import ArchiveView
+from basestation.history.stations import STATION, data_folders, find_stations
 
 if TYPE_CHECKING:
-    from basestation.archive.spark.session import SparkSession
+    from basestation.archive.spark.session import DataFrame, SparkSession
 
 Version = tuple[int, Mapping[str, Vector]]
 """(first tick, columns) of a version of a table."""
@@ -42,23 +44,42 @@ class ExtentFiles:
     last: int
     last_arrival: int
     corrections: int
+    examples: tuple[Path, ...] = ()
+    """One file for each schema."""
 
 
-def list_files(root: Path, extent: str) -> list[Path]:
-    """The files of an extent, oldest day first."""
-    return sorted(extent_folder(root, extent).glob(f"date=*/part-*{SUFFIX}"))
+def list_files(root: Path, extent: str, skipped: Collection[Path] = ()) -> list[Path]:
+    """The files of an extent, oldest day first; of many stations, one station after the other. InputError for a folder that is no day."""
+    found = []
+    for folder in data_folders(root):
+        for day in sorted(extent_folder(folder, extent).glob("date=*")):
+            try:
+                date.fromisoformat(day.name.removeprefix("date="))
+            except ValueError:
+                raise InputError(
+                    "SN501", "expected a day such as `date=2026-11-19`; move it out of the archive", str(day)
+                ) from None
+            found += [path for path in sorted(day.glob(f"part-*{SUFFIX}")) if path not in skipped]
+    return found
 
 
-def describe_extent(root: Path, extent: str) -> ExtentFiles | None:
+def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> ExtentFiles | None:
     """Read the footers of an extent's files; None without files. pyarrow.ArrowInvalid names a damaged file."""
-    paths = list_files(root, extent)
+    paths = list_files(root, extent, skipped)
+    examples: dict[tuple[bytes | None, ...], Path] = {}
     rows = size = 0
     ends: dict[str, list[int]] = {"_tick": [], "_arrival": [], "_revision": [0]}
     for path in paths:
         try:
             meta = pq.read_metadata(path)
         except pa.ArrowInvalid as why:
-            raise pa.ArrowInvalid(f"{path} is no whole Parquet file: {why}") from why
+            raise pa.ArrowInvalid(
+                f"{path} is no whole Parquet file: {why}; `moteloom archive verify` looks at all, --skip-damaged leaves it out"
+            ) from why
+        kinds = meta.metadata or {}
+        examples.setdefault(
+            tuple(kinds.get(f"moteloom.{key}".encode()) for key in ("extent", "tick_ms", "layout", "schema")), path
+        )
         rows, size = rows + meta.num_rows, size + path.stat().st_size
         for group in (meta.row_group(at) for at in range(meta.num_row_groups)):
             for column in (group.column(at) for at in range(group.num_columns)):
@@ -69,8 +90,9 @@ def describe_extent(root: Path, extent: str) -> ExtentFiles | None:
     days = tuple(sorted({path.parent.name.removeprefix("date=") for path in paths}))
     ticks, arrivals = ends["_tick"], ends["_arrival"]
     return ExtentFiles(
-        extent, len(paths), rows, size, days, min(ticks), max(ticks), max(arrivals), max(ends["_revision"])
-    )
+        extent, len(paths), rows, size, days, min(ticks), max(ticks), max(arrivals, default=0), max(ends["_revision"]),
+        tuple(examples.values()),
+    )  # fmt: skip
 
 
 def open_views(
@@ -80,30 +102,54 @@ def open_views(
     extents: Sequence[Extent],
     tables: Mapping[str, Sequence[Version]],
     prefix: str = "",
+    skipped: Collection[Path] = (),
 ) -> dict[str, ArchiveView]:
-    """A view for each extent, `prefix` before its name. Files of streams are read where a query needs them."""
+    """A view for each extent, `prefix` before its name. Files of streams are read where a query needs them, but for those `skipped`."""
     found = {e.name: name_source(e, tables.get(e.name, ()), prefix) for e in extents}
     for extent in extents:
         name = found[extent.name].name
         if extent.kind is ExtentKind.STORED:
             _open_table(session, extent, tables.get(extent.name, ()), name, catalog.tick_ms)
             continue
-        folder = extent_folder(root, extent.name)
-        schema = f"{_SYSTEM}, {', '.join(f'`{a.name}` {_sql_type(a)}' for a in extent.schema)}, `date` DATE"
-        if list_files(root, extent.name):
-            frame = session.read.schema(schema).option("basePath", str(folder)).parquet(str(folder))
-        else:
-            frame = session.createDataFrame([], schema)
-        frame.createOrReplaceTempView(name)
+        _open_stream(session, root, extent, skipped).createOrReplaceTempView(name)
         # Spark has listed the files by now: what is unique in the files of this moment is so in those that it listed.
         is_unique = has_unique_keys if extent.kind is ExtentKind.SENSED else has_unique_indexes
-        found[extent.name] = replace(found[extent.name], is_unique=partial(is_unique, root, extent.name))
+        each = [partial(is_unique, folder, extent.name, skipped=skipped) for folder in data_folders(root)]
+        files = describe_extent(root, extent.name, skipped)
+        found[extent.name] = replace(
+            found[extent.name],
+            is_unique=partial(_holds_for_all, each),
+            is_corrected=files is not None and files.corrections > 0,
+        )
     return found
 
 
-def has_unique_keys(root: Path, extent: str, first: date, last: date) -> bool:
+def _holds_for_all(checks: Sequence[Callable[[date, date], bool]], first: date, last: date) -> bool:
+    return all(check(first, last) for check in checks)
+
+
+def _open_stream(session: "SparkSession", root: Path, extent: Extent, skipped: Collection[Path]) -> "DataFrame":
+    """The files of a stream; of many stations, each row with the name of its station."""
+    attributes = [f"`{a.name}` {_sql_type(a)}" for a in extent.schema if a.name != STATION]
+    schema = ", ".join([_SYSTEM, *attributes, "`date` DATE"])
+    stations: dict[str, Path] = find_stations(root)
+    frames = []
+    for station, data in stations.items() or [("", root)]:
+        folder = extent_folder(data, extent.name)
+        if files := list_files(data, extent.name, skipped):
+            reader = (
+                session.read.schema(schema).option("basePath", str(folder)).option("pathGlobFilter", f"part-*{SUFFIX}")
+            )
+            frame = reader.parquet(*(map(str, files) if skipped else [str(folder)]))
+            frames.append(frame.selectExpr("*", f"'{station}' AS {STATION}") if stations else frame)
+    if not frames:
+        return session.createDataFrame([], f"{schema}, {STATION} STRING" if stations else schema)
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def has_unique_keys(root: Path, extent: str, first: date, last: date, skipped: Collection[Path] = ()) -> bool:
     """Whether each (site, tick) of the days stands in one row of the files. Copies of a reading have its tick, so its day."""
-    for table in _read_days(root, extent, first, last, ["_site", "_tick"]):
+    for table in _read_days(root, extent, first, last, ["_site", "_tick"], skipped):
         site, tick = (np.asarray(table.column(name)) for name in ("_site", "_tick"))
         key = site * (int(tick.max()) - int(tick.min()) + 1) + tick - tick.min()
         if not (key[1:] > key[:-1]).all() and len(np.unique(key)) < len(key):
@@ -111,9 +157,9 @@ def has_unique_keys(root: Path, extent: str, first: date, last: date) -> bool:
     return True
 
 
-def has_unique_indexes(root: Path, extent: str, first: date, last: date) -> bool:
+def has_unique_indexes(root: Path, extent: str, first: date, last: date, skipped: Collection[Path] = ()) -> bool:
     """Whether each (index, arrival, tick) of the days stands in one row of the files, of the tuples that a station counted."""
-    for table in _read_days(root, extent, first, last, ["_index", "_arrival", "_tick"]):
+    for table in _read_days(root, extent, first, last, ["_index", "_arrival", "_tick"], skipped):
         if "_index" not in table.column_names:  # files of layout 1
             continue
         index, arrival, tick = (table.column(name).fill_null(0).to_numpy() for name in ("_index", "_arrival", "_tick"))
@@ -125,21 +171,31 @@ def has_unique_indexes(root: Path, extent: str, first: date, last: date) -> bool
     return True
 
 
-def _read_days(root: Path, extent: str, first: date, last: date, columns: list[str]) -> Iterator[pa.Table]:
+def _read_days(
+    root: Path, extent: str, first: date, last: date, columns: list[str], skipped: Collection[Path]
+) -> Iterator[pa.Table]:
     """Some columns of the files of each day."""
     of_day: dict[str, list[Path]] = {}
-    for path in list_files(root, extent):
+    for path in list_files(root, extent, skipped):
         of_day.setdefault(path.parent.name.removeprefix("date="), []).append(path)
     for day, paths in of_day.items():
         if first.isoformat() <= day <= last.isoformat():
-            yield pa.concat_tables(
-                (pq.read_table(path, columns=columns, partitioning=None) for path in paths), promote_options="default"
-            )
+            yield pa.concat_tables((_read_columns(path, columns) for path in paths), promote_options="default")
 
 
-def name_source(extent: Extent, versions: Sequence[Version] = (), prefix: str = "") -> ArchiveView:
+def _read_columns(path: Path, columns: list[str]) -> pa.Table:
+    try:
+        return pq.read_table(path, columns=columns, partitioning=None)
+    except (pa.ArrowException, OSError) as why:
+        raise pa.ArrowInvalid(f"{path} is damaged: {why}; --skip-damaged leaves it out") from why
+
+
+def name_source(
+    extent: Extent, versions: Sequence[Version] = (), prefix: str = "", is_corrected: bool = False
+) -> ArchiveView:
     """The source of an extent, whose view need not exist yet."""
-    return ArchiveView(extent, f"{prefix}e_{extent.name}", tuple(tick for tick, _ in versions))
+    ticks = tuple(tick for tick, _ in versions)
+    return ArchiveView(extent, f"{prefix}e_{extent.name}", ticks, is_corrected=is_corrected)
 
 
 def read_tables(catalog: Catalog, folder: Path) -> dict[str, list[Version]]:
@@ -165,7 +221,8 @@ def _open_table(session: "SparkSession", extent: Extent, versions: Sequence[Vers
         table = table_of(extent, batch, tick_ms).select([a.name for a in extent.schema])
         table = table.append_column("_version", pa.array(zero + tick))
         parts.append(table.append_column("_position", pa.array(np.arange(size, dtype=np.int64))))
-    session.createDataFrame(pa.concat_tables(parts)).createOrReplaceTempView(name)
+    # One piece: Spark reads no further than an empty one, which a version without rows would be.
+    session.createDataFrame(pa.concat_tables(parts).combine_chunks()).createOrReplaceTempView(name)
 
 
 def _sql_type(attribute: Attribute) -> str:

@@ -87,7 +87,7 @@ class _Compiler:
             span = HistoryRange(span.start, min(span.until, span.start + options.run_for), span.first, span.ask)
         scalars = ScalarCompiler(self._subquery)
         self.statement = SparkStatement(sources, span, scalars, prefix)
-        self.statement.is_ordered = needs_order(plan.root)
+        self.statement.is_ordered, self.statement.is_limited = needs_order(plan.root), self._is_limited
         self.statement.has_arrivals = self._is_limited and any(isinstance(n, StreamNode) for n in walk(plan.root))
         self.statement.has_arrivals |= any(isinstance(node, Scan | Once) and node.history for node in walk(plan.root))
 

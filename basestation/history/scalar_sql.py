@@ -1,8 +1,8 @@
 """Scalar SQL: expressions of the algebra as text of Spark SQL, exact where the engine is (semantics 5.1 to 5.3, 10.4).
 
 A scaled attribute is a BIGINT of whole multiples, as in the engine; an expression reads it as the nearest double. The
-session runs without ANSI mode, so integers wrap around and a division by zero is null. Spark keeps infinities, where the engine
-has null: a float that may be infinite is wrapped where something else than + - * reads it.
+session runs without ANSI mode, so a division by zero is null. Integers outside 64 bits are null by Spark's `try_` functions. Spark
+keeps infinities, where the engine has null: a float that may be infinite is wrapped where something else than + - * reads it.
 """
 
 import re
@@ -96,6 +96,8 @@ class ScalarCompiler:
                 return Scalar(text, is_exact=column not in self.inexact)
             case ex.Negative():
                 operand = _as_type(parts[0], e.operand.type, e.type)
+                if e.type is not Type.FLOAT:
+                    return Scalar(f"try_subtract(0L, {operand.text})", is_exact=exact)
                 return Scalar(f"(-{operand.text})", operand.may_overflow, exact)
             case ex.Arithmetic():
                 return _arithmetic(e, *parts)
@@ -193,10 +195,23 @@ def _arithmetic(e: ex.Arithmetic, left: Scalar, right: Scalar) -> Scalar:
     left, right = _as_type(left, e.left.type, e.type), _as_type(right, e.right.type, e.type)
     exact = left.is_exact and right.is_exact
     if e.type is not Type.FLOAT:
-        op = "div" if e.op == "/" else e.op
-        return Scalar(f"({left.text} {op} {right.text})", is_exact=exact)
+        return Scalar(_integers(e, left.text, right.text), is_exact=exact)
     divisor = right.finite if e.op in "/%" else right.text  # x / infinity is 0, and no longer shows that it is null
     return Scalar(f"({left.text} {e.op} {divisor})", True, exact)
+
+
+_CHECKED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+
+
+def _integers(e: ex.Arithmetic, left: str, right: str) -> str:
+    """One operator over integers; null outside 64 bits."""
+    if e.op in _CHECKED:
+        return f"{_CHECKED[e.op]}({left}, {right})"
+    if e.op == "%":
+        return f"({left} % {right})"
+    if isinstance(e.right, ex.Literal) and e.right.value != -1:
+        return f"({left} div {right})"
+    return f"(CASE WHEN {right} = -1L THEN try_subtract(0L, {left}) ELSE {left} div {right} END)"
 
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -301,6 +316,7 @@ def _function(e: ex.Function, parts: list[Scalar], exact: bool) -> Scalar:
     if name in ("ABS", "ROUND", "FLOOR", "CEIL"):
         [text] = [_as_type(part, t, result).finite for part, t in zip(parts, types, strict=True)]
         if name == "ABS":
+            text = text if result is Type.FLOAT else f"nullif({text}, {literal(-(2**63), result)})"
             return Scalar(f"abs({text})", is_exact=exact)
         if result is not Type.FLOAT:
             return Scalar(text, is_exact=exact)

@@ -7,9 +7,11 @@ from acquisition.extent import Extent, ExtentKind, LatePolicy
 from acquisition.schema import Type
 from acquisition.ticks import date_of, grid_at_or_after
 from basestation.algebra.expression import Column
+from basestation.history.correction_sql import check_deletions, read_current, read_lives, read_versions
 from basestation.history.refusal import SparkRefusedError
 from basestation.history.scalar_sql import SQL_TYPES, name_of
 from basestation.history.statement import ArchiveView, SparkStatement, StreamRelation
+from basestation.history.stations import STATION, is_of_stations
 
 Ticks = tuple[int, int]
 """The least and the greatest tick that windows may hold."""
@@ -28,6 +30,8 @@ def read_extent(
     source = statement.sources.get(extent.name)
     if source is None:
         raise SparkRefusedError(f"`{extent.name}` has no archive")
+    if source.is_corrected and (statement.is_ordered or statement.is_limited):
+        raise SparkRefusedError(f"rows, indexes or FOR over `{extent.name}`, whose archive holds corrections")
     if statement.is_ordered or statement.has_arrivals:
         ticks = (-_EVER, _EVER)  # lateness and rows depend on the tuples before
     taken = _taken(statement, source, attributes, ticks, tick_ms)
@@ -47,34 +51,88 @@ def read_extent(
 def read_tuples(statement: SparkStatement, extent: Extent, attributes: Sequence[Column], tick_ms: int) -> str:
     """The tuples of the history of an extent, with `_beyond`: whether one lies beyond the horizon and never entered."""
     source = statement.sources[extent.name]
-    taken = _taken(statement, source, attributes, (-_EVER, _EVER), tick_ms)
+    taken = _taken(statement, source, attributes, (-_EVER, _EVER), tick_ms, with_history=True)
     return _entered(statement, extent, taken, with_history=True)
 
 
 def _taken(
-    statement: SparkStatement, source: ArchiveView, attributes: Sequence[Column], ticks: Ticks, tick_ms: int
+    statement: SparkStatement,
+    source: ArchiveView,
+    attributes: Sequence[Column],
+    ticks: Ticks,
+    tick_ms: int,
+    with_history: bool = False,
 ) -> str:
     """The first delivery of each tuple; those set aside as off the schedule or too far ahead left out."""
     extent = source.extent
+    if source.is_corrected:
+        return _taken_corrected(statement, source, attributes, ticks, tick_ms, with_history)
     columns = "".join(f", {attribute_text(extent, column)} AS {name_of(column)}" for column in attributes)
+    station = f", {STATION}" if is_of_stations(extent) else ""
     where = ["_weight = 1", "coalesce(_revision, 0) = 0", "_tick >= 0"]  # files of layout 1 have no `_revision`
     if ticks[0] > -_EVER:
         where += _day_range(ticks, tick_ms)
     if extent.ahead is not None:
         where.append(f"_tick - _arrival <= {extent.ahead}")
     if extent.kind is not ExtentKind.SENSED:
-        body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)}"
+        body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{station}{columns} FROM {source.name} WHERE {' AND '.join(where)}"
         if source.is_unique(*_days(ticks, tick_ms)):
             return statement.add("taken", body)
-        copies = f"SELECT *, row_number() OVER (PARTITION BY _pos, _dlv, _tick ORDER BY _tick) AS _copy FROM (\n{body})"
+        copies = f"SELECT *, row_number() OVER (PARTITION BY _pos, _dlv, _tick{station} ORDER BY _tick) AS _copy FROM (\n{body})"
         return statement.add("taken", f"SELECT * FROM (\n{copies}) WHERE _copy = 1 OR _pos = 0")
     sites = ", ".join(map(str, extent.sites or ()))
     where += [f"_tick % {extent.interval} = 0", f"_site IN ({sites})" if sites else "FALSE"]
-    body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{columns} FROM {source.name} WHERE {' AND '.join(where)}"
+    body = f"SELECT _tick, _site, _arrival AS _dlv, coalesce(_index, 0L) AS _pos{station}{columns} FROM {source.name} WHERE {' AND '.join(where)}"
     if source.is_unique(*_days(ticks, tick_ms)):
         return statement.add("taken", body)
-    copies = f"SELECT *, row_number() OVER (PARTITION BY _site, _tick ORDER BY _dlv, _pos) AS _copy FROM (\n{body})"
+    copies = (
+        f"SELECT *, row_number() OVER (PARTITION BY _site, _tick{station} ORDER BY _dlv, _pos) AS _copy FROM (\n{body})"
+    )
     return statement.add("taken", f"SELECT * FROM (\n{copies}) WHERE _copy = 1")
+
+
+def _taken_corrected(
+    statement: SparkStatement,
+    source: ArchiveView,
+    attributes: Sequence[Column],
+    ticks: Ticks,
+    tick_ms: int,
+    with_history: bool,
+) -> str:
+    """The tuples as revised so far; with the history, all their versions."""
+    extent = source.extent
+    columns = "".join(f", {attribute_text(extent, column)} AS {name_of(column)}" for column in attributes)
+    where = ["_weight <> 0", "_tick >= 0"]
+    if ticks[0] > -_EVER:
+        where += _day_range(ticks, tick_ms)
+    if extent.ahead is not None:
+        where.append(f"_tick - _arrival <= {extent.ahead}")
+    if extent.kind is ExtentKind.SENSED:
+        sites = ", ".join(map(str, extent.sites or ()))
+        where += [f"_tick % {extent.interval} = 0", f"_site IN ({sites})" if sites else "FALSE"]
+    system = "_tick, _site, _arrival AS _clock, coalesce(_index, 0L) AS _pos, _weight, coalesce(_revision, 0) AS _rev"
+    station = f", {STATION}" if is_of_stations(extent) else ""
+    rows = f"SELECT {system}{station}{columns} FROM {source.name} WHERE {' AND '.join(where)}"
+    lives = read_lives(statement, extent, rows)
+    is_judged = extent.kind is ExtentKind.SENSED and _needs_lateness(statement, extent)
+    if is_judged or (with_history and statement.is_ordered):
+        check_deletions(
+            statement, extent, lives, f"a tuple of `{extent.name}` was deleted before its tick was complete"
+        )
+    if with_history:
+        return read_versions(statement, extent, lives, attributes)
+    return read_current(statement, extent, lives, attributes)
+
+
+def _needs_lateness(statement: SparkStatement, extent: Extent) -> bool:
+    """Whether it must be known of each tuple if it came late."""
+    horizon = extent.horizon if extent.late is LatePolicy.REVISE else None
+    return (
+        statement.is_ordered
+        or statement.has_arrivals
+        or extent.late is not LatePolicy.REVISE
+        or (horizon is not None and horizon < extent.wait)
+    )
 
 
 def _days(ticks: Ticks, tick_ms: int) -> tuple[date, date]:
@@ -94,17 +152,15 @@ def _day_range(ticks: Ticks, tick_ms: int) -> list[str]:
 def _entered(statement: SparkStatement, extent: Extent, taken: str, with_history: bool = False) -> str:
     """The tuples that enter the stream or belong to windows, with `_late`, `_arr` and `_ord`."""
     horizon = extent.horizon if extent.late is LatePolicy.REVISE else None
-    needs_lateness = (
-        statement.is_ordered
-        or statement.has_arrivals
-        or extent.late is not LatePolicy.REVISE
-        or (horizon is not None and horizon < extent.wait)
-    )
-    if not needs_lateness:
+    if not _needs_lateness(statement, extent):
         where = "" if horizon is None else f" WHERE _dlv - _tick <= {horizon}"
         return statement.add(
             "entered",
             f"SELECT *, FALSE AS _late, _tick AS _arr, CAST(array() AS ARRAY<BIGINT>) AS _ord FROM {taken}{where}",
+        )
+    if is_of_stations(extent):
+        raise SparkRefusedError(
+            "what depends on lateness or the order of arrivals, over many stations: each has its own clock"
         )
     is_sensed = extent.kind is ExtentKind.SENSED
     judged = (
@@ -147,7 +203,7 @@ def _judge_sensed(statement: SparkStatement, extent: Extent, taken: str) -> str:
     done = (
         f"SELECT _due, max(CASE WHEN _count = {sites} THEN greatest(_due, least(_last, _due + {extent.wait})) ELSE _due + {extent.wait} END) "
         f"OVER (ORDER BY _due) AS _done FROM {due} LEFT JOIN (\n"
-        f"SELECT _tick AS _of, count(*) AS _count, max(_dlv) AS _last FROM {taken} GROUP BY _tick) ON _of = _due"
+        f"SELECT _tick AS _of, count(DISTINCT _site) AS _count, max(_dlv) AS _last FROM {taken} GROUP BY _tick) ON _of = _due"
     )
     return f"SELECT t.*, coalesce(d._done < t._dlv, t._tick + {extent.wait} < t._dlv) AS _late FROM {taken} t LEFT JOIN (\n{done}) d ON d._due = t._tick"
 

@@ -21,6 +21,8 @@ class ArchiveView:
     versions: tuple[int, ...] = ()
     is_unique: Callable[[date, date], bool] = lambda first, last: False
     """Whether no reading or tuple of the days stands in the files twice, so that a statement need not look for copies."""
+    is_corrected: bool = False
+    """Whether the files hold corrections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class HistoryRange:
 
 @dataclass(slots=True)
 class SparkStatement:
-    """The parts so far. `is_ordered`: the query reads indexes, rows or the order of tuples; `has_arrivals`: or arrivals."""
+    """The parts so far. `is_ordered`: the query reads indexes, rows or the order of tuples; `has_arrivals`: or arrivals. `is_limited`: it has FOR."""
 
     sources: Mapping[str, ArchiveView]
     span: HistoryRange
@@ -51,6 +53,7 @@ class SparkStatement:
     prefix: str = ""
     is_ordered: bool = False
     has_arrivals: bool = False
+    is_limited: bool = False
     parts: list[tuple[str, str]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     entered: dict[str, str] = field(default_factory=dict)

@@ -67,10 +67,18 @@ def _history(statement: SparkStatement, node: Scan | Once, tick_ms: int) -> str:
     entered = read_tuples(statement, extent, attributes, tick_ms)
     index = "CAST(NULL AS BIGINT)"
     if statement.is_ordered:
-        index = "CASE WHEN NOT _beyond THEN CAST(row_number() OVER (PARTITION BY _beyond ORDER BY _arr, _ord) AS BIGINT) END"
+        number = (
+            "dense_rank" if statement.sources[extent.name].is_corrected else "row_number"
+        )  # versions share an index
+        index = (
+            f"CASE WHEN NOT _beyond THEN CAST({number}() OVER (PARTITION BY _beyond ORDER BY _arr, _ord) AS BIGINT) END"
+        )
     columns = "".join(f", {known.get(c.name or '', name_of(c))} AS {name_of(c)}" for c in node.attributes)
     body = f"SELECT *, {index} AS _idx FROM {entered}"
+    first, last = "_arr", f"{2**62}L"
+    if statement.sources[extent.name].is_corrected:
+        first, last = "greatest(_arr, coalesce(_since, _arr))", f"coalesce(_until - 1, {last})"
     return statement.add(
         "history",
-        f"SELECT _arr AS _from, {2**62}L AS _to, array(_arr, coalesce(_idx, {2**62}L)) AS _ord{columns} FROM ({body})",
+        f"SELECT {first} AS _from, {last} AS _to, array(_arr, coalesce(_idx, {2**62}L)) AS _ord{columns} FROM ({body})",
     )

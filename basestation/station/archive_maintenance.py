@@ -84,8 +84,9 @@ class ArchiveMaintenance:
         """`free_bytes` measures what the disk of the archive has left."""
         self._durable, self._archive, self._settings = durable, archive, settings or ArchiveSettings()
         self._roll_ms, self._rolled_ms, self._tended_ms = roll_ms, durable.last_ms, durable.last_ms
-        self._free_bytes = free_bytes or (lambda: shutil.disk_usage(archive.root).free)
+        self._free_bytes = free_bytes or (lambda: shutil.disk_usage(archive.root).free + archive.leaving_bytes())
         self._merge: MergeProcess | None = None
+        self._is_unfinished = False  # the last roll left readings of other days
         self._pass, self._tried = "", set[tuple[str, str]]()
 
     def tend(self, now_ms: int) -> None:
@@ -95,6 +96,7 @@ class ArchiveMaintenance:
             self._finish_merge(now_ms, self._merge)
         if self._merge is None and now_ms >= self._tended_ms + TEND_MS:
             self._tended_ms = now_ms
+            self._sweep(now_ms)
             self._drop_surplus(now_ms)
             self._begin_merge(now_ms)
 
@@ -109,8 +111,9 @@ class ArchiveMaintenance:
             return
         held = self._durable.station.archive
         has_many = isinstance(held, MemoryArchive) and held.rows >= MOST_UNARCHIVED
-        if has_many or now_ms >= self._rolled_ms + self._roll_ms:
-            self._durable.roll(now_ms, self._archive)
+        if has_many or self._is_unfinished or now_ms >= self._rolled_ms + self._roll_ms:
+            count = self._durable.roll(now_ms, self._archive)
+            self._is_unfinished = count > 0 and isinstance(held, MemoryArchive) and held.rows > 0
             self._rolled_ms = now_ms
 
     def _begin_merge(self, now_ms: int) -> None:
@@ -144,6 +147,12 @@ class ArchiveMaintenance:
             return
         if self._durable.change_archive(now_ms, self._archive, FileChange((found,), names)):
             self._durable.note(now_ms, "files of the archive merged", **about, files=len(names), bytes=found.bytes)
+
+    def _sweep(self, now_ms: int) -> None:
+        try:
+            self._archive.sweep()
+        except OSError as why:
+            self._durable.note(now_ms, "deleting old folders of the archive fails", why=str(why))
 
     def _drop_surplus(self, now_ms: int) -> None:
         days = list(days_of_files(self._durable.journal.archive_files()))

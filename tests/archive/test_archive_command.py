@@ -61,7 +61,7 @@ class DataDirectory:
     def roll(self, rows, entry):
         journal = Journal(self.folder)
         archive = open_archive(self.folder, 1_000, journal)
-        staged = archive.stage(entry, EXTENT, self.numbers.number("lab", batch(rows)))
+        staged = archive.stage(entry, EXTENT, self.numbers.number(EXTENT, batch(rows)))
         journal.commit([], files=FileChange(tuple(staged)))
         archive.settle(journal.archive_files())
         journal.close()
@@ -136,7 +136,7 @@ def test_verify_names_each_kind_of_fault(data, command):
 def test_verify_tells_staged_and_leaving_files(data, command):
     journal = Journal(data.folder)
     archive = open_archive(data.folder, 1_000, journal)
-    staged = archive.stage(9, EXTENT, data.numbers.number("lab", batch(ROWS[:1])))
+    staged = archive.stage(9, EXTENT, data.numbers.number(EXTENT, batch(ROWS[:1])))
     leaving = read_manifest(data.folder)[0].name
     journal.commit([], files=FileChange(tuple(staged), (leaving,)))
     journal.close()

@@ -22,6 +22,7 @@ from basestation.archive.layout import SYSTEM, ArchiveSchemaError, arrow_schema,
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.numbering import TupleNumbers
 from basestation.archive.parquet import ParquetArchive
+from basestation.planner.catalog import read_schema
 
 ATTRIBUTES = (
     Attribute("temp", Type.FLOAT, unit="Cel", scale=2),
@@ -50,7 +51,7 @@ def batch(*rows, names=("temp", "volt", "wind", "name")):
 
 
 def numbered(*rows):
-    return TupleNumbers().number("field", batch(*rows))
+    return TupleNumbers().number(EXTENT, batch(*rows))
 
 
 def rows_of(found):
@@ -124,10 +125,10 @@ def test_files_by_extent_and_day_continue_after_restart(tmp_path):
 
 
 def test_indexes_count_on_and_corrections_keep_them(archive):
-    """A correction by index has the index of its tuple, one by key has 0; both count their revisions."""
+    """A correction names its reading by key, with index 0, and the extent counts its revisions. An inserted tuple has an index too."""
     archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a"), (0, 4, 1, 1, 1.0, "a")))
     corrections = batch((0, 4, 2, 1, 1.0, "a"), (0, 4, 3, 1, 1.0, "a"), (0, 3, 4, 1, 1.0, "a"), (5, 3, 5, 1, 1.0, "a"))
-    archive.append(EXTENT, replace(corrections, replaces=np.array([2, 2, BY_KEY, 0])))
+    archive.append_corrections(EXTENT, replace(corrections, replaces=np.array([BY_KEY, BY_KEY, BY_KEY, 0])))
     archive.append(EXTENT, batch((6, 3, 6, 1, 1.0, "a")))
     if isinstance(archive, MemoryArchive):
         [found] = archive.take_all().values()
@@ -137,7 +138,7 @@ def test_indexes_count_on_and_corrections_keep_them(archive):
         table = pa.concat_tables(tables).sort_by([("_arrival", "ascending"), ("temp", "ascending")])
         values = [int(temp * 100) for temp in table["temp"].to_pylist()]
         rows = list(zip(values, table["_index"].to_pylist(), table["_revision"].to_pylist(), strict=True))
-    assert sorted(rows) == [(1, 1, 0), (1, 2, 0), (2, 2, 1), (3, 2, 2), (4, 0, 1), (5, 3, 0), (6, 4, 0)]
+    assert sorted(rows) == [(1, 1, 0), (1, 2, 0), (2, 0, 1), (3, 0, 2), (4, 0, 3), (5, 3, 4), (6, 4, 0)]
 
 
 def narrow_file(folder, name, array, metadata=None):
@@ -252,3 +253,20 @@ def test_spark_is_imported_lazily():
         "import basestation.station.service, basestation.archive.spark.session, sys; sys.exit('pyspark' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0
+
+
+def test_oldest_days_are_taken_and_the_rest_stays():
+    catalog = read_schema("hits: pushed (k:integer)\nother: pushed (k:integer)")
+    archive, day = MemoryArchive(), 86_400
+    for name, days in (("hits", [3, 0, 1, 0]), ("other", [1, 2])):
+        tick = np.array(days) * day + 7
+        values = {"k": np.array(days)}
+        archive.append(catalog.extents[name], Batch(tick, 0 * tick, tick, 0 * tick + 1, values))
+    first = archive.take_oldest(2, catalog.tick_ms)
+    assert {name: batch.columns["k"].tolist() for name, batch in first.items()} == {"hits": [0, 1, 0]}
+    assert archive.rows == 3
+    archive.give_back(first)
+    assert archive.rows == 6
+    rest = [archive.take_oldest(2, catalog.tick_ms) for _ in range(4)]
+    assert [{name: sorted(batch.columns["k"].tolist()) for name, batch in taken.items()} for taken in rest] == [
+        {"hits": [0, 0, 1]}, {"other": [1, 2]}, {"hits": [3]}, {}]  # fmt: skip

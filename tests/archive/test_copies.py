@@ -19,7 +19,7 @@ def test_pushed_tuple_that_was_rolled_again_counts_once(tmp_path):
     tick, ones = np.array([7, 7, 8]), np.ones(3, np.int64)
     lanes = np.array(["a", "a", ""], object)
     columns, valid = {"weight": 900 * ones, "lane": lanes}, {"lane": np.array([True, True, False])}
-    numbered = numbers.number("traffic", Batch(tick, 0 * ones, tick, ones, columns, valid))
+    numbered = numbers.number(EXTENT, Batch(tick, 0 * ones, tick, ones, columns, valid))
     for entry, part in enumerate([numbered, numbered.take([1, 2]), numbered.take([0])], 1):
         archive.settle([*archive.adopt()[0], *archive.stage(entry, EXTENT, part)])
     [day] = days_of_files(archive.adopt()[0])

@@ -98,7 +98,7 @@ def row(tick, site):
 
 def live(disk):
     """Three rolls over two days, a merge beside a roll, and the end of a day's time."""
-    archive = ParquetArchive(disk.root, 1_000)
+    archive = ParquetArchive(disk.root, 1_000, grace_ms=0)
 
     def settle():
         disk.forget(archive.settle(disk.listed))
@@ -153,7 +153,7 @@ def test_power_cut_at_any_step_keeps_what_was_committed(disk, tmp_path, rng, cou
         root = tmp_path / "cut" / str(number)
         root.mkdir(parents=True)
         build(state, whole, root, damage)
-        archive = ParquetArchive(root, 1_000)
+        archive = ParquetArchive(root, 1_000, grace_ms=0)
         left = archive.settle(listed)
         kept = [file for file in listed if file.name not in left]
         assert list(verify_archive(root, kept)) == []

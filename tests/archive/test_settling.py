@@ -1,5 +1,6 @@
 """The tree of an archive is brought to what its manifest lists, and a reader never sees a day twice or not at all."""
 
+import os
 import threading
 
 import pyarrow.parquet as pq
@@ -37,7 +38,7 @@ def ticks(archive):
 
 @pytest.fixture
 def archive(tmp_path):
-    return ParquetArchive(tmp_path, 1000)
+    return ParquetArchive(tmp_path, 1000, grace_ms=0)
 
 
 def test_only_listed_files_enter_the_tree(archive):
@@ -114,15 +115,37 @@ def test_crash_during_a_replacement_shows_old_or_new_day(archive, monkeypatch, p
         with pytest.raises(PowerCutError):
             archive.settle(listed)
     assert ticks(archive) == [1, 2, 3]
-    restarted = ParquetArchive(archive.root, 1000)
+    restarted = ParquetArchive(archive.root, 1000, grace_ms=0)
     assert restarted.settle(listed) == [first.name, second.name]
     assert ticks(restarted) == [1, 2, 3]
     assert {path.name for path in restarted.files(EXTENT)} == {late.name, merged.name}
     assert not list(restarted.staging.iterdir())
 
 
-def test_reader_beside_replacements_sees_each_day_once(archive, counts):
-    """A reader lists the folder and opens all of it; a file that has left is an error, and a folder without files is listed again."""
+def test_folder_that_was_replaced_stays_listable_for_a_minute(tmp_path):
+    """A reader that opened it before the swap finds all its files, and retention does not miss their bytes."""
+    now = [1_000.0]
+    archive = ParquetArchive(tmp_path, 1000, clock=lambda: now[0])
+    parts = [stage(archive, 1), stage(archive, 2)]
+    archive.settle(parts)
+    opened = os.open(tmp_path / FOLDER, os.O_RDONLY)
+    listed = [*map(removed, parts), stage(archive, 1, 2)]
+    archive.settle(listed)
+    assert sorted(os.listdir(opened)) == sorted(file.name for file in parts)
+    assert archive.leaving_bytes() == sum(file.bytes for file in parts)
+    now[0] += 59
+    archive.sweep()
+    assert len(os.listdir(opened)) == 2
+    now[0] += 2
+    archive.sweep()
+    assert os.listdir(opened) == [] and archive.leaving_bytes() == 0
+    os.close(opened)
+    assert ticks(archive) == [1, 2]
+
+
+def test_reader_beside_replacements_sees_each_day_once(tmp_path, counts):
+    """A reader lists the folder and opens all of it; a file that has left is an error."""
+    archive = ParquetArchive(tmp_path, 1000)
     current = [stage(archive, 1), stage(archive, 2)]
     archive.settle(current)
     is_over, seen = threading.Event(), []
@@ -131,8 +154,6 @@ def test_reader_beside_replacements_sees_each_day_once(archive, counts):
         while not is_over.is_set():
             try:
                 paths = sorted((archive.root / FOLDER).iterdir())
-                if not paths:  # listed while the folder that was replaced is emptied: a reader lists again
-                    continue
                 seen.append(
                     sorted(t - MIDNIGHT for p in paths for t in pq.ParquetFile(p).read(["_tick"])["_tick"].to_pylist())
                 )

@@ -10,7 +10,7 @@ def spark(need, tmp_path_factory):
     pytest.importorskip("pyspark")
     from basestation.archive.spark.session import start_session
 
-    session = start_session(tmp_path_factory.mktemp("spark"))
+    session = start_session(tmp_path_factory.mktemp("spark"), heap="1g")  # for hundreds of statements
     for name, value in {"shuffle.partitions": "1", "adaptive.enabled": "false", "codegen.wholeStage": "false"}.items():
         session.conf.set(f"spark.sql.{name}", value)
     yield session

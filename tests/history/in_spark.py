@@ -4,10 +4,12 @@ Rows compare as bags for each window or tick. A float that Spark sums in another
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from acquisition.batch import replaced_indexes
+from basestation.archive.compaction import days_of_files, merge_day
 from basestation.archive.parquet import ParquetArchive
 from basestation.history.archive_views import name_source, open_views
 from basestation.history.compiler import compile_plan
@@ -19,22 +21,40 @@ from basestation.replay.result import Result
 TOLERANCE = 1e-9
 
 
-def is_corrected(recording):
-    """Whether deliveries of a recording correct others."""
-    batches = recording.batches.values()
-    return any((b.weight < 0).any() or (b.replaces is not None and b.replaces.any()) for b in batches)
+def corrections_of(recording, statements, until):
+    """The corrections of a recording and of statements as the engine carries them out, by extent."""
+    replay = Replay(recording, statements, until)
+    replay.engine.archive_corrections()
+    for _ in replay.updates():
+        pass
+    found = {}
+    for name, batch in replay.engine.take_applied():
+        found.setdefault(name, []).append(batch)
+    return found
 
 
-def archive(recording, root, rng):
-    """Write the deliveries of a recording into an archive, in their order, cut into files at random."""
+def archive(recording, root, rng, corrections=None):
+    """Write the deliveries of a recording into an archive, in their order, cut into files at random, and then corrections."""
     files = ParquetArchive(root, recording.catalog.tick_ms)
     for name, stream in recording.streams.items():
         batch = stream.whole()
         batch = batch.take(np.argsort(batch.arrival, kind="stable"))
+        batch = batch.take((batch.weight > 0) & (replaced_indexes(batch) == 0))
         cuts = sorted(rng.sample(range(1, len(batch)), rng.randint(0, min(3, len(batch) - 1)))) if len(batch) else []
         for first, last in zip([0, *cuts], [*cuts, len(batch)], strict=True):
             if first < last:
                 files.append(recording.catalog.extents[name], batch.take(slice(first, last)))
+        for batch in (corrections or {}).get(name, ()):
+            files.append_corrections(recording.catalog.extents[name], batch)
+
+
+def compact(recording, root):
+    """Merge the files of each day of an archive."""
+    files = ParquetArchive(root, recording.catalog.tick_ms)
+    listed = files.adopt()[0]
+    for day in list(days_of_files(listed)):
+        merged = merge_day(root, day)
+        files.settle([*(replace(file, is_removed=True) for file in day.files), merged])
 
 
 def views(session, recording, root, prefix):
@@ -42,9 +62,9 @@ def views(session, recording, root, prefix):
     return open_views(session, root, recording.catalog, list(recording.catalog), recording.versions, prefix)
 
 
-def named_views(catalog, versions):
-    """Sources of a catalog without a session: enough to compile."""
-    return {e.name: name_source(e, versions.get(e.name, ())) for e in catalog}
+def named_views(catalog, versions, corrected=()):
+    """Sources of a catalog without a session: enough to compile. `corrected` are the extents with corrections."""
+    return {e.name: name_source(e, versions.get(e.name, ()), is_corrected=e.name in corrected) for e in catalog}
 
 
 def compiled(statement, sources, until):

@@ -47,7 +47,11 @@ def test_history_command_prints_windows_as_csv(need, data):
     command = [sys.executable, "-m", "gateway.cli", "history", "--data", data, "--schema", data / "schema.sneeql"]
     query = "SELECT COUNT(*) AS n, AVG(temp) AS mean FROM road [FROM NOW-10 SEC TO NOW SLIDE 10 SEC]"
     done = subprocess.run(
-        [*command, "--to", "30", "-o", "csv", query], capture_output=True, text=True, timeout=110, check=False
+        [*command, "--to", "30", "-o", "csv", "--plot", data / "mean.svg", query],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
     )
     assert done.stdout.splitlines() == [
         "_time,_tick,n,mean",
@@ -56,6 +60,7 @@ def test_history_command_prints_windows_as_csv(need, data):
         "1970-01-01T00:00:30Z,30,2,3.5",
     ], done.stderr
     assert "starting Spark" in done.stderr
+    assert (data / "mean.svg").read_text().count("<polyline") == 2
     assert "WARN" not in done.stderr and "Traceback" not in done.stderr
     assert done.returncode == 0
 

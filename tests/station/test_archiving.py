@@ -7,11 +7,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from acquisition.sources.pushed_tuples import read_tuples
 from basestation.station.archive_maintenance import ArchiveMaintenance
 from basestation.station.archive_recovery import open_archive
+from basestation.station.journal import Upload
 from basestation.station.runner import Runner, ScaledClock
+from basestation.station.uploads import encode_tuples
 from gateway import cli
 from tests.station.small_network import CATALOG, QUERIES, Crash, SmallNetwork
+from tests.station.test_uploads import CATALOG as UPLOADED
 
 EXTENT = CATALOG.extents["field"]
 SECONDS = 120
@@ -180,4 +184,34 @@ def test_files_are_read_by_any_tool_of_parquet(tmp_path):
     assert {"_tick", "_time", "_site", "temp", "extent", "date"} <= set(table.column_names)
     rows = [(t, s) for t, s, _ in network.readings()]
     assert sorted(zip(table["_tick"].to_pylist(), table["_site"].to_pylist(), strict=True)) == rows
+    network.end()
+
+
+@pytest.mark.promise("archived")
+def test_push_of_many_days_is_rolled_part_by_part(tmp_path, monkeypatch):
+    class PushedNetwork(ArchivedNetwork):
+        def __init__(self, folder):
+            super().__init__(folder, UPLOADED)
+
+    monkeypatch.setattr("basestation.station.durable.DAYS_OF_ROLL", 3)
+    network, traffic = PushedNetwork(tmp_path), UPLOADED.extents["traffic"]
+    network.live(5)
+    first = network.now_ms // UPLOADED.tick_ms - 8 * 86_400
+    body = "".join(f'{{"lane": {day}, "_tick": {first + day * 86_400}}}\n' for day in range(8)).encode()
+    tuples = read_tuples(body, "jsonl", traffic, UPLOADED.tick_ms, network.now_ms)
+    network.durable.take_data(Upload("push", network.now_ms, "traffic", encode_tuples(tuples)), "a")
+
+    def lanes():
+        parts = network.archive, network.durable.station.archive
+        return [sorted(part.read(traffic, 0, 2**60).columns["lane"].tolist()) for part in parts]
+
+    assert network.roll() == 3 and lanes() == [[0, 1, 2], [3, 4, 5, 6, 7]]
+    network.restart()
+    assert lanes() == [[0, 1, 2], [3, 4, 5, 6, 7]]
+    maintenance = ArchiveMaintenance(network.durable, network.archive)
+    maintenance._is_unfinished = True
+    for _ in range(3):
+        network.live(11)
+        maintenance.tend(network.now_ms)
+    assert lanes() == [[*range(8)], []] and not maintenance._is_unfinished
     network.end()

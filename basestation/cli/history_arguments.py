@@ -1,0 +1,75 @@
+"""Parts that the commands over archives share: where Spark runs, refusals, and the file of a chart."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from basestation.cli.query_arguments import REFUSED
+
+if TYPE_CHECKING:
+    from basestation.archive.spark.master import SparkMaster
+
+
+def refuse(reason: str) -> int:
+    print(f"moteloom: {reason}", file=sys.stderr)
+    return REFUSED
+
+
+def check_chart(args: argparse.Namespace) -> None:
+    """InputError where the file of --plot cannot be written: better before Spark starts than after."""
+    from acquisition.errors import InputError
+
+    if args.plot is not None:
+        try:
+            _part(args.plot).open("w", encoding="utf-8").close()
+        except OSError as why:
+            raise InputError("SN501", f"cannot be written: {why.strerror}", str(args.plot)) from why
+
+
+def write_chart(args: argparse.Namespace, chart: str) -> None:
+    """Write the file of --plot, whole or not at all."""
+    _part(args.plot).write_text(chart, encoding="utf-8")
+    os.replace(_part(args.plot), args.plot)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
+
+
+def add_spark(parser: argparse.ArgumentParser) -> None:
+    """The arguments `--memory` and `--master`."""
+    parser.add_argument(
+        "--memory",
+        type=_memory,
+        default="512m",
+        metavar="SIZE",
+        help="the heap of Spark, such as 2g, of each worker too; default: %(default)s",
+    )
+    parser.add_argument(
+        "--master",
+        type=_master,
+        default="local[2]",
+        metavar="URL",
+        help="local[N]: N cores of this machine; spark://host:port: a cluster that reads the same --data; default: %(default)s",
+    )
+
+
+def _memory(text: str) -> str:
+    from basestation.archive.spark.session import heap_mb
+
+    try:
+        heap_mb(text)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(str(why)) from None
+    return text
+
+
+def _master(text: str) -> "SparkMaster":
+    from basestation.archive.spark.master import parse_master
+
+    try:
+        return parse_master(text)
+    except ValueError as why:
+        raise argparse.ArgumentTypeError(str(why)) from None

@@ -1,0 +1,138 @@
+"""Past reader: reads from the archive what the past windows of a new query need, for entries of the journal before its submission."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acquisition.batch import Batch
+from basestation.algebra.node import walk
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_receive import StreamReceive
+from basestation.algebra.window import TimeWindow
+from basestation.archive.memory import MemoryArchive
+from basestation.archive.reports import report_extent
+from basestation.execution.past_windows import PastRange
+from basestation.planner.plan import Plan
+from basestation.station.journal import Upload
+from basestation.station.journal_file import JournalError
+from basestation.station.query_limits import QueryLimitError
+from gateway.diagnostics import Diagnostic, DiagnosticError
+from gateway.source import Source
+
+_REMEDY = "begin later, use a longer SLIDE or a shorter window, or ask for what is before with `moteloom history`"
+
+if TYPE_CHECKING:
+    from basestation.archive.manifest import ArchiveFile
+    from basestation.archive.parquet import ParquetArchive
+    from basestation.station.durable import DurableStation
+
+MOST_RECALLED = 500_000
+"""Tuples that are read for one query: it is answered in one go, for which live answers wait."""
+MOST_WINDOWS = 50_000
+"""Past windows of one query: their answers are committed together."""
+MOST_IN_WINDOWS = 10_000_000
+"""Tuples in all past windows of one query together, each as often as a window holds it; of a join their pairs."""
+MOST_QUERIES = 8
+"""Queries that may have past windows at the same time: each holds its tuples until nothing can revise these windows."""
+
+
+class PastReader:
+    """A ReadPast over the archive of a running station."""
+
+    def __init__(self, durable: "DurableStation", archive: "ParquetArchive") -> None:
+        self._durable, self._archive = durable, archive
+
+    def __call__(self, text: str, now_ms: int) -> list[Upload]:
+        """The current tuples in the ranges of the past windows. DiagnosticError where the archive does not reach back so far, or cannot be read."""
+        from basestation.station.uploads import encode_recalled
+
+        durable = self._durable
+        try:
+            if durable.station.find_past(text)[1] is None:
+                return []
+        except DiagnosticError:  # the submission refuses it, and is kept
+            return []
+        durable.step(now_ms)  # so that the submission finds the same last clock tick
+        plan, past = durable.station.find_past(text)
+        if past is None:
+            return []
+        while durable.roll(now_ms, self._archive):
+            pass
+        if isinstance(memory := durable.station.archive, MemoryArchive) and memory.rows:
+            raise JournalError(
+                f"{memory.rows:,} readings cannot be moved into the archive now, which SINCE reads",
+                "look at the event `archiving fails`, free space on the disk, then submit again",
+            )
+        listed = [file for file in durable.journal.archive_files() if not file.is_removed]
+        files = {e.name: [file for file in listed if file.extent == e.name] for e in past.extents}
+        if not all(files.values()) or all(file.first >= past.seam for of in files.values() for file in of):
+            return []
+        names = {report_extent(extent).name for extent in past.extents}
+        if any(file.extent in names and file.first < past.seam and past.begin <= file.last for file in listed):
+            return []  # motes filtered readings that this query may need
+        self._check(text, plan, past, files)
+        found = {e.name: self._read(text, plan, past, files[e.name], e.name) for e in past.extents}
+        count, held = measure_windows(plan, past, {name: len(batch) for name, batch in found.items()})
+        if count * held > MOST_IN_WINDOWS:
+            message = (
+                f"the past windows would hold {count * held:,.0f} tuples together, and may hold {MOST_IN_WINDOWS:,}"
+            )
+            raise _reject(text, plan, f"{message}; {_REMEDY}")
+        durable.note(
+            now_ms, "past of a query read", since=past.since, seam=past.seam, readings=sum(map(len, found.values()))
+        )
+        return [Upload("recall", now_ms, name, encode_recalled(batch)) for name, batch in found.items()]
+
+    def _check(self, text: str, plan: Plan, past: PastRange, files: "dict[str, list[ArchiveFile]]") -> None:
+        first = max(min(file.first for file in of_extent) for of_extent in files.values())
+        if past.since < first:
+            message = f"tick {past.since} is before all that is on record; the first possible tick is {first}"
+            raise _reject(text, plan, message)
+        windows, _ = measure_windows(plan, past, {})
+        if windows > MOST_WINDOWS:
+            raise _reject(
+                text,
+                plan,
+                f"SINCE asks for {windows:,} past windows, and a station answers {MOST_WINDOWS:,}; {_REMEDY}",
+            )
+        number = self._durable.station.past_count
+        if number >= MOST_QUERIES:
+            raise QueryLimitError(
+                f"{number} queries have past windows that late data may revise, and no more may",
+                "submit it when the horizon of one of them is over, or stop one",
+            )
+        needed = [f for of in files.values() for f in of if f.first < past.seam and past.begin <= f.last]
+        count = sum(file.rows for file in needed)
+        if count > MOST_RECALLED:
+            raise _reject(
+                text,
+                plan,
+                f"SINCE reaches back over {count:,} archived tuples, and a station reads at most {MOST_RECALLED:,}; "
+                "begin later, and ask for what is before with `moteloom history`",
+            )
+
+    def _read(self, text: str, plan: Plan, past: PastRange, files: "list[ArchiveFile]", name: str) -> Batch:
+        from basestation.archive.current import read_current
+        from basestation.archive.layout import ArchiveSchemaError
+
+        catalog = self._durable.station.world.catalog
+        root: Path = self._archive.root
+        try:
+            return read_current(root, files, catalog.extents[name], past.begin, past.seam - 1, catalog.tick_ms)
+        except (OSError, ArchiveSchemaError) as why:
+            raise _reject(text, plan, f"the past cannot be read from the archive: {why}") from why
+
+
+def measure_windows(plan: Plan, past: PastRange, tuples: Mapping[str, int]) -> tuple[int, float]:
+    """The number of past windows of a query, and how many of these tuples, by extent, one holds on average; of a join their pairs."""
+    windows = [node for node in walk(plan.root) if isinstance(node, TimeWindow)]
+    count = (past.seam - past.since) // min(node.slide for node in windows) + 1
+    held = 1.0
+    for node in windows:
+        of = sum(tuples.get(e.extent.name, 0) for e in walk(node) if isinstance(e, StreamAcquire | StreamReceive))
+        held *= max(1.0, of * min(1.0, (node.end - node.begin + 1) / (past.seam - past.begin)))
+    return count, held
+
+
+def _reject(text: str, plan: Plan, message: str) -> DiagnosticError:
+    return DiagnosticError([Diagnostic("SN434", message, Source(text), plan.statement.span)])

@@ -1,0 +1,290 @@
+"""A query with SINCE answers windows from the archive and then live ones: as a query that ran all the time, each window once."""
+
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from basestation.execution.engine import Engine
+from basestation.execution.graph import OperatorGraph
+from basestation.execution.operator_builder import OperatorBuilder
+from basestation.execution.past_windows import PastWindows
+from basestation.planner.catalog import read_schema
+from basestation.station.journal import Command
+from basestation.station.journal_file import JournalError
+from basestation.station.limit_enforcer import LimitEnforcer
+from basestation.station.past_reader import PastReader
+from basestation.station.query_limits import QueryLimitError, QueryLimits
+from gateway.diagnostics import DiagnosticError
+from tests.station.small_network import SCHEMA
+from tests.station.test_archived_corrections import STATEMENTS, ArchivedNetwork
+from tests.station.test_uploads import upload
+
+SHORT = SCHEMA.replace("late revise by 1 hour", "late revise by 20 sec")
+CATALOG = read_schema(
+    SHORT + "traffic: pushed (lane:integer, kind:string) wait 2 sec late revise by 20 sec ahead 5 sec\n"
+)
+QUERIES = (
+    "SELECT lane, COUNT(*) AS n FROM traffic [FROM NOW-9 TO NOW SLIDE 5 SEC] GROUP BY lane",
+    "SELECT site, COUNT(*) AS n, SUM(volt) AS v FROM field [FROM NOW-20 TO NOW SLIDE 10 SEC] WHERE volt > 0 GROUP BY site",
+    "SELECT t.lane, f.volt FROM traffic [FROM NOW-4 TO NOW SLIDE 10 SEC] t, field [FROM NOW-10 TO NOW SLIDE 10 SEC] f WHERE t.lane = f.site",
+)
+
+
+class PastNetwork(ArchivedNetwork):
+    """Whose queries may begin before what the engine keeps."""
+
+    def start(self):
+        super().start()
+        self.durable.read_past = PastReader(self.durable, self.archive)
+
+
+@pytest.fixture(autouse=True)
+def short_memory(monkeypatch):
+    """The log of an extent keeps its horizon alone."""
+    monkeypatch.setattr("basestation.execution.ingest.intake.KEPT_MS", 20_000)
+    begun, live, rules, _, timer = Engine.__init__.__defaults__
+    monkeypatch.setattr(Engine.__init__, "__defaults__", (begun, live, rules, 4, timer))
+
+
+def answers(network, number):
+    """By window its current rows and coverage; each window has one answer with revision 0, in order of ticks."""
+    found, coverage, order = {}, {}, []
+    for line in map(json.loads, network.answers(number).splitlines()):
+        key = line["tick"]
+        if not line.get("revision"):
+            order.append(key)
+        rows = found.setdefault(key, Counter())
+        rows.update(map(json.dumps, [*line.get("rows", ()), *line.get("added", ())]))
+        rows.subtract(map(json.dumps, line.get("removed", ())))
+        coverage[key] = line.get("coverage", coverage.get(key))
+    assert order == sorted(set(order))
+    return {key: (+rows, coverage[key]) for key, rows in found.items()}
+
+
+def disturb(network, rng):
+    """Some life: readings, pushed tuples that are late or early, corrections, rolls, merges and restarts."""
+    network.live(rng.choice([1, 3, 6]))
+    tick = network.now_ms // CATALOG.tick_ms
+    rows = [{"lane": rng.randint(1, 4)} for _ in range(rng.randint(1, 3))]
+    upload(network, [*rows, {"lane": 3, "_tick": tick - rng.choice([0, 1, 8, 15, 40])}])
+    if rng.random() < 0.5:
+        text = rng.choice(STATEMENTS).format(tick=(tick - rng.randint(10, 40)) // 10 * 10)
+        network.durable.take_data(Command("correct", network.now_ms, text), text)
+    for chance, act in ((0.2, network.roll), (0.15, network.compact), (0.2, network.restart)):
+        if rng.random() < chance:
+            act()
+    if rng.random() < 0.2:
+        network.durable.snapshot(network.now_ms)
+
+
+@pytest.mark.promise("history-is-live")
+def test_query_since_the_past_answers_as_if_it_had_always_run(tmp_path, rng, counts, tally):
+    kinds = Counter()
+    for run in range(counts(1, 20)):
+        network = PastNetwork(tmp_path / str(run), CATALOG)
+        begun = network.now_ms // CATALOG.tick_ms
+        always = [network.submit(text) for text in QUERIES]
+        for _ in range(30):
+            disturb(network, rng)
+        later = []
+        for at, text in enumerate(QUERIES):
+            until = begun + 60 if at == 0 else network.now_ms // CATALOG.tick_ms
+            since = rng.randint(begun + 20, until)
+            later.append((network.submit(f"{text} SINCE {since}"), always[at], since))
+            kinds["from the archive" if network.durable.station._past.get(later[-1][0]) else "from the log"] += 1
+            disturb(network, rng)
+        for _ in range(8):
+            disturb(network, rng)
+        network.live(30)
+        for number, reference, since in later:
+            expected = {key: found for key, found in answers(network, reference).items() if key >= since}
+            assert answers(network, number) == expected
+        assert not network.durable.station._past
+        network.end()
+    tally("queries since the past", kinds)
+    assert kinds["from the archive"]
+
+
+COUNT = "SELECT COUNT(*) AS n FROM traffic [FROM NOW-29 TO NOW SLIDE 5 SEC]"
+
+
+@pytest.fixture
+def network(tmp_path):
+    """With pushed tuples in the archive that the engine does not keep any more."""
+    network = PastNetwork(tmp_path, CATALOG)
+    network.submit(QUERIES[0])
+    for _ in range(20):
+        network.live(6)
+        upload(network, [{"lane": 1}])
+    yield network
+    network.end()
+
+
+def since(network, seconds):
+    return f"{COUNT} SINCE {network.now_ms // CATALOG.tick_ms - seconds}"
+
+
+@pytest.mark.parametrize("kind", ["exceed", "stop"])
+def test_past_windows_end_with_their_query(network, kind):
+    number = network.submit(since(network, 45))
+    assert number in network.durable.station._past
+    network.durable.change(kind, number, network.now_ms, "too much" if kind == "exceed" else None)
+    given = network.answers(number)
+    upload(network, [{"lane": 1, "_tick": network.now_ms // CATALOG.tick_ms - 15}])
+    network.live(1)
+    assert not network.durable.station._past
+    network.live(30)
+    assert network.answers(number) == given
+
+
+@pytest.mark.promise("queries-apart")
+@pytest.mark.parametrize("when", ["at submission", "later"])
+def test_query_without_memory_for_its_past_windows_fails(network, monkeypatch, when):
+    def fail(*_, **__):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    def begin_without_memory(*given):
+        with monkeypatch.context() as scarce:
+            scarce.setattr(OperatorBuilder, "output", fail)
+            begin(*given)
+
+    begin = PastWindows.__init__
+    if when == "at submission":
+        monkeypatch.setattr(PastWindows, "__init__", begin_without_memory)
+    number = network.submit(since(network, 45))
+    if when == "later":
+        assert network.query(number)["state"] != "failed"
+        engine = network.durable.station._past[number]._engine
+
+        def run_without_memory(graph, steps, clock):
+            is_past = graph is engine._graph and steps
+            return (len(steps) - 1, MemoryError("Unable to allocate 9 TiB")) if is_past else run(graph, steps, clock)
+
+        run = OperatorGraph._run
+        monkeypatch.setattr(OperatorGraph, "_run", run_without_memory)
+        upload(network, [{"lane": 1, "_tick": network.now_ms // CATALOG.tick_ms - 15}])
+        network.live(30)
+    found = network.query(number)
+    assert found["state"] == "failed"
+    assert found["reason"].startswith("SN516: ") and found["reason"].endswith("Unable to allocate 9 TiB")
+    network.live(2)
+    assert network.query(1)["state"] != "failed" and not network.durable.station._past
+
+
+@pytest.mark.promise("history-is-live")
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_query_on_a_full_disk_leaves_no_past_for_the_next_one(network, monkeypatch, is_killed):
+    text, commit = since(network, 45), network.journal.commit
+
+    def full_for_submissions(entries, *given, **named):
+        if any(entry.kind == "submit" for entry in entries):
+            raise sqlite3.OperationalError("database or disk is full")
+        commit(entries, *given, **named)
+
+    monkeypatch.setattr(network.journal, "commit", full_for_submissions)
+    with pytest.raises(JournalError, match="disk is full"):
+        network.submit(text, "a key")
+    monkeypatch.setattr(network.journal, "commit", commit)
+    if is_killed:
+        network.restart()
+        assert not network.durable.station._recalled
+    reference = network.submit(text, "a key")
+    network.live(2)
+    assert not network.durable.station._recalled and reference == 2
+    kinds = [entry.kind for _, entry in network.journal.entries(0)]
+    assert kinds.count("recall") == 1 and kinds[kinds.index("recall") + 1] == "submit"
+
+
+@pytest.mark.promise("history-is-live")
+def test_past_windows_have_readings_that_no_file_held(network, monkeypatch):
+    monkeypatch.setattr("basestation.station.durable.DAYS_OF_ROLL", 1)
+    always = network.submit(QUERIES[1])  # readings of another extent are moved, too
+    network.live(60)
+    number = network.submit(since(network, 100))
+    assert not network.durable.station.archive.rows and always
+    assert [json.loads(line)["rows"] for line in network.answers(number).splitlines()][:3] == [[[5]]] * 3
+
+
+@pytest.mark.promise("history-is-live")
+def test_since_is_refused_while_readings_cannot_be_archived(network, monkeypatch):
+    def full(*_, **__):
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(network.archive, "stage", full)
+        with pytest.raises(JournalError, match="readings cannot be moved into the archive now"):
+            network.submit(since(network, 45))
+    assert list(network.durable.station.world.queries) == [1]
+    assert network.submit(since(network, 45)) == 2
+
+
+JOIN = (
+    "SELECT a.lane FROM traffic [FROM NOW-29 TO NOW SLIDE 5 SEC] a, traffic [FROM NOW-29 TO NOW SLIDE 5 SEC] b SINCE {}"
+)
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "words"),
+    [
+        ("MOST_WINDOWS", 6, "asks for 9 past windows, and a station answers 6"),
+        ("MOST_IN_WINDOWS", 39, "would hold 4. tuples together, and may hold 39"),
+    ],
+)
+def test_past_with_too_many_windows_is_refused(network, monkeypatch, bound, most, words):
+    monkeypatch.setattr(f"basestation.station.past_reader.{bound}", most)
+    with pytest.raises(DiagnosticError, match=words) as found:
+        network.submit(since(network, 45))
+    assert "use a longer SLIDE" in str(found.value) and list(network.durable.station.world.queries) == [1]
+
+
+def test_join_of_the_past_counts_pairs(network, monkeypatch):
+    monkeypatch.setattr("basestation.station.past_reader.MOST_IN_WINDOWS", 100)
+    network.submit(since(network, 45))
+    with pytest.raises(DiagnosticError, match="past windows would hold"):
+        network.submit(JOIN.format(network.now_ms // CATALOG.tick_ms - 45))
+
+
+def test_few_queries_have_past_windows_at_a_time(network, monkeypatch):
+    monkeypatch.setattr("basestation.station.past_reader.MOST_QUERIES", 1)
+    first = network.submit(since(network, 45))
+    with pytest.raises(QueryLimitError, match="1 queries have past windows"):
+        network.submit(since(network, 45))
+    network.change("stop", first)
+    network.live(1)
+    assert network.submit(since(network, 45)) == first + 1
+
+
+def test_state_of_past_windows_counts_for_the_limit(network):
+    number, seconds = network.submit(since(network, 45)), [0.0]
+    live, _ = network.durable.station.engine.usage([number], {})
+    network.durable.limits = QueryLimits(state_bytes=int(live[number].bytes) + 1)
+    enforcer = LimitEnforcer(network.durable, lambda: seconds[0])
+    for _ in range(2):
+        enforcer.tend(network.now_ms)
+        seconds[0] += 60.0
+    assert network.query(number)["state"] == "failed" and "limits.state_mb" in network.query(number)["reason"]
+
+
+@pytest.mark.promise("history-is-live")
+def test_query_can_begin_at_the_first_tick_that_is_told(network):
+    plan, _ = network.durable.station.find_past(QUERIES[0])
+    engine = network.durable.station.engine
+    for number in range(100, 140):  # state is pruned every few steps, and deliveries wait for the next one
+        network.live(1)
+        options = replace(plan.options, since=engine.first_tick(plan))
+        engine.add(number, replace(plan, options=options))
+        engine.remove(number)
+
+
+@pytest.mark.promise("history-is-live")
+def test_first_tick_of_a_query_outlasts_the_process(network):
+    plan, _ = network.durable.station.find_past(QUERIES[0])
+    for _ in range(12):
+        network.live(3)
+        first = network.durable.station.engine.first_tick(plan)  # the journal does not tell that it was asked
+        network.restart()
+        network.durable.step(network.now_ms)
+        assert network.durable.station.engine.first_tick(plan) == first
