@@ -34,6 +34,7 @@ class Sensor:
         """The values at many sites and times, and a mask of those at which the sensor fails."""
         true = self.field.values(site, ms)
         nulls = np.isnan(true)
-        multiple = np.abs(np.where(nulls, 0.0, true)) * 10.0**self.scale
+        with np.errstate(over="ignore"):  # a value beyond every number is cut off as well
+            multiple = np.abs(np.where(nulls, 0.0, true)) * 10.0**self.scale
         whole = np.floor(np.minimum(multiple, LARGEST) + 0.5) * np.sign(true)  # halves away from zero (semantics 13)
         return np.where(nulls, 0, np.clip(whole, self.low, self.high)).astype(np.int64), nulls

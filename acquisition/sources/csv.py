@@ -4,14 +4,17 @@ Arrow reads about three million rows a second and keeps the two apart, which Pyt
 about one thing that this module checks: an unclosed quote would swallow the rest of the file as one value.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from errno import EILSEQ
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc_functions
 import pyarrow.csv as pc
 
 from acquisition.errors import InputError
@@ -24,6 +27,7 @@ from acquisition.sources.recorded_table import RecordedTable, unique_names
 # are read without threads. Nor does Arrow receive signals: Ctrl-C interrupts Python between two blocks.
 pa.enable_signal_handlers(False)
 
+_NOT_UTF_8 = "save the file in UTF-8, or give its encoding, such as `--encoding latin-1`"
 _MOST_COLUMNS = 4096
 _END = b"\x02end\x03"
 """The values of a row that is added after the last one. If it does not come out again, a quote is open at the end."""
@@ -40,13 +44,16 @@ def read_table(
 ) -> RecordedTable:
     """Return the columns of a header and rows, as text; `first` rows of the file precede these. Raises InputError.
 
-    Rows of another width than the header are left out with `bad`.
+    Rows of another width than the header, or that are not UTF-8, are left out with `bad`.
     """
     if not data[:4096].strip(b"\r\n") and not data.strip(b"\r\n"):
         raise no_header(name)
     data = data if data.endswith((b"\n", b"\r")) else data + b"\n"
     form = _Form(dialect)
     skipped: list[int] = []
+    mark = None
+    if bad is not None and not _is_decodable(data):
+        data, mark = _mark_bytes(data)
     table = _table(data, name, first, form, bad, skipped)
     if table.num_columns == 1 and any(blank in data for blank in (b"\n\n", b"\r\n\r\n", b"\r\r")):
         form = _Form(dialect, blank_is_null=True)  # in a single column, an empty line is an empty field
@@ -59,7 +66,43 @@ def read_table(
     rows = table.slice(1)
     numbers = np.delete(np.arange(rows.num_rows + len(skipped)), skipped) if skipped else None
     columns = dict(zip(header, rows.columns, strict=True))
-    return RecordedTable(name, columns, rows.num_rows, text=True, first=first, numbers=numbers, omitted=len(skipped))
+    found = RecordedTable(name, columns, rows.num_rows, text=True, first=first, numbers=numbers, omitted=len(skipped))
+    return found if mark is None or bad is None else _leave_out_marked(found, mark, bad)
+
+
+def _is_decodable(data: bytes) -> bool:
+    """Whether bytes are UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mark_bytes(data: bytes) -> tuple[bytes, str]:
+    """Return (the data with a mark in place of each byte that is not UTF-8, the mark), a character that it does not have."""
+    text = data.decode(errors="surrogateescape")
+    mark = next(sign for sign in map(chr, range(0xFDD0, 0xFDF0)) if sign not in text)
+    return _ESCAPED.sub(mark, text).encode(), mark
+
+
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def _leave_out_marked(table: RecordedTable, mark: str, bad: BadRows) -> RecordedTable:
+    """Return the table without rows that have the mark of bytes that are not UTF-8."""
+    for field in table.columns:
+        if mark in field:
+            raise InputError("SN502", "the header is not UTF-8", table.name, help=_NOT_UTF_8)
+    marked = np.zeros(len(table), bool)
+    for field, column in table.columns.items():
+        found = pc_functions.fill_null(pc_functions.match_substring(column, mark), False).to_numpy() & ~marked
+        rows = table.rows(np.flatnonzero(found))
+        if rows:
+            bad.add(InputError("SN502", "is not UTF-8", table.name, rows[0], field, _NOT_UTF_8, rows), rows)
+        marked |= found
+    kept = table.take(np.flatnonzero(~marked))
+    return replace(kept, omitted=table.omitted + int(marked.sum()))
 
 
 def read_header(header: bytes, name: str, dialect: CsvDialect = COMMA) -> list[str]:
@@ -99,8 +142,19 @@ def open_stream(source: str | PathLike[str] | bytes, encoding: str = "utf-8") ->
     else:
         if not Path(source).is_file():
             open(source, "rb").close()  # explains why not
+        if not _is_utf_8(str(source)):
+            raise OSError(EILSEQ, "its name is not UTF-8; rename it")
         stream = pa.input_stream(str(source), compression="detect")
     return stream if encoding == "utf-8" else pa.transcoding_input_stream(stream, encoding, "utf-8")
+
+
+def _is_utf_8(name: str) -> bool:
+    """Whether the name of a file is UTF-8: Arrow opens no others."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def unreadable_error(name: str, error: Exception) -> InputError:
@@ -219,8 +273,7 @@ def _malformed(data: bytes, name: str, first: int, form: _Form, error: Exception
             try:
                 (value or b"").decode()
             except UnicodeDecodeError:
-                help = "save the file in UTF-8, or give its encoding, such as `--encoding latin-1`"
-                return InputError("SN502", "is not UTF-8", name, first + number, field, help)
+                return InputError("SN502", "is not UTF-8", name, first + number, field, _NOT_UTF_8)
     return unreadable
 
 

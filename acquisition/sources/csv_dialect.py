@@ -11,6 +11,12 @@ _OUTER_BLANKS = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
 _GROUPING = "[.\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}' ]"
 """Signs between thousands where a comma begins the decimals."""
 
+_DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}([. '][0-9]{3})+),[0-9]+")
+_NO_VALUES = frozenset(
+    ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "-", "--", "---", "?", ".", "\\n")
+)
+"""Texts that programs write for a value that is missing, in small letters."""
+
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
@@ -47,6 +53,14 @@ class CsvDialect:
         if self.decimal == ".":
             return column
         return pc.replace_substring(pc.replace_substring_regex(column, _GROUPING, ""), self.decimal, ".")
+
+    def advise(self, text: str) -> str | None:
+        """Return the option that reads a text as a number, or as null; None where no option does."""
+        if self.decimal == "." and _DECIMAL_COMMA.fullmatch(text):
+            return "where a comma begins the decimals, give `--decimal ,`"
+        if text.lower() in _NO_VALUES:
+            return f"`--null '{text}'` reads this text as null"
+        return None
 
 
 COMMA = CsvDialect()

@@ -46,7 +46,7 @@ class CsvFile:
         dialect: CsvDialect = COMMA,
         bad: BadRows | None = None,
     ) -> None:
-        """`path` may be the content itself. Rows of another width than the header are left out with `bad`."""
+        """`path` may be the content itself. Rows of another width than the header, or that are not UTF-8, are left out with `bad`."""
         self._path, self._block = path, block
         self.name = name or ("input" if isinstance(path, bytes) else str(path))
         self._dialect, self._bad = dialect, bad
@@ -112,6 +112,10 @@ class CsvFile:
             return pc.read_csv(pa.BufferReader(rows), reading, parse, convert)
         except pa.ArrowInvalid:
             return None
+
+    def advise(self, text: str) -> str | None:
+        """Return the option that reads a text as a number, or as null; None where no option does."""
+        return self._dialect.advise(text)
 
     @property
     def loose(self) -> list[bytes]:
@@ -216,7 +220,19 @@ class _CsvBlock:
                 return conversion(recorded)
             except (TextNeededError, InputError):
                 pass
-        return conversion(self._as_text())
+        try:
+            return conversion(self._as_text())
+        except InputError as error:
+            raise self._with_advice(error) from None
+
+    def _with_advice(self, error: InputError) -> InputError:
+        """Return the error of a value, with the option that would read it."""
+        text, column = self._as_text(), error.column
+        if error.code != "SN506" or error.help or error.row is None or column is None or column not in text.columns:
+            return error
+        [position] = text.positions([error.row])
+        help = self._file.advise(text.columns[column][position].as_py())
+        return InputError(error.code, error.message, error.file, error.row, column, help, error.rows)
 
     def _as_text(self) -> RecordedTable:
         if self._text is None:

@@ -46,6 +46,11 @@ class RecordedTable:
         """Return the numbers of rows."""
         return tuple(self.row(int(position)) for position in positions)
 
+    def positions(self, rows: Collection[int]) -> list[int]:
+        """Return where the rows of these numbers stand."""
+        numbers = np.arange(len(self)) if self.numbers is None else self.numbers
+        return np.flatnonzero(np.isin(numbers + self.first + 1, list(rows))).tolist()
+
     def without(self, rows: Collection[int]) -> "RecordedTable":
         """Return the table without the rows of these numbers."""
         numbers = np.arange(len(self)) if self.numbers is None else self.numbers

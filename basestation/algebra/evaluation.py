@@ -2,7 +2,7 @@
 
 `Evaluation(columns, length)` gets the Vectors of the columns by their ids. A scaled attribute comes as whole multiples;
 expressions compute with the doubles that the multiples stand for. An operation without a result (division by zero, a
-number that is not finite) gives null.
+float that is not finite, an integer outside 64 bits) gives null.
 """
 
 import re
@@ -19,6 +19,12 @@ from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.algebra.comparison import compare, is_member
 from basestation.algebra.expression import Expression
+from basestation.algebra.integer_arithmetic import (
+    Bounds,
+    calculate_integers,
+    magnitude_of_integers,
+    negate_integers,
+)
 from basestation.algebra.vector import Vector, both_valid, constant_vector, dtype_of, null_vector
 
 _Compute: TypeAlias = Callable[..., AnyArray]
@@ -60,7 +66,7 @@ class Evaluation:
 
     def _negative(self, e: ex.Negative) -> Vector:
         operand = self.as_type(e.operand, e.type)
-        return Vector(-operand.values, operand.valid)
+        return Vector(-operand.values, operand.valid) if e.type is Type.FLOAT else negate_integers(operand)
 
     def _arithmetic(self, e: ex.Arithmetic) -> Vector:
         """A chain of operators from its innermost on, without recursion: it may be longer than Python's stack."""
@@ -68,8 +74,13 @@ class Evaluation:
         while isinstance(inner := chain[-1].left, ex.Arithmetic):
             chain.append(inner)
         left = self.as_type(chain[-1].left, chain[-1].type)
+        bounds: Bounds | None = None
         for step in reversed(chain):
-            left = _calculate(step, _convert_type(left, step.type), self.as_type(step.right, step.type))
+            right = self.as_type(step.right, step.type)
+            if step.type is Type.FLOAT:
+                left = _calculate_floats(step.op, _convert_type(left, step.type), right)
+            else:
+                left, bounds = calculate_integers(step.op, left, right, bounds)
         return left
 
     # --- predicates --------------------------------------------------------------------------------------------------
@@ -179,7 +190,10 @@ class Evaluation:
     # --- functions of numbers and strings ----------------------------------------------------------------------------
 
     def _f_abs(self, e: ex.Function) -> Vector:
-        return self._of_number(e, np.abs)
+        argument = self.as_type(e.arguments[0], e.type)
+        if e.type is Type.FLOAT:
+            return Vector(np.abs(argument.values), argument.valid)
+        return magnitude_of_integers(argument)
 
     def _f_floor(self, e: ex.Function) -> Vector:
         return self._of_number(e, np.floor)
@@ -191,9 +205,9 @@ class Evaluation:
         return self._of_number(e, round_half_away)
 
     def _of_number(self, e: ex.Function, function: _Compute) -> Vector:
-        """A function that keeps the type of its argument; integers are changed only by ABS."""
+        """A function that keeps the type of its argument, and integers as they are."""
         argument = self.as_type(e.arguments[0], e.type)
-        if e.type is not Type.FLOAT and function is not np.abs:
+        if e.type is not Type.FLOAT:
             return argument
         return Vector(function(argument.values), argument.valid)
 
@@ -255,23 +269,19 @@ def _convert_type(vector: Vector, type_: Type | None) -> Vector:
     return vector
 
 
-def _calculate(e: ex.Arithmetic, left: Vector, right: Vector) -> Vector:
-    """One operator over values of its type; division by zero gives null (semantics 5.3)."""
+def _calculate_floats(op: str, left: Vector, right: Vector) -> Vector:
+    """One operator over floats; division by zero gives null (semantics 5.3), as does a result that is not finite."""
     a, b, valid = left.values, right.values, both_valid(left, right)
-    if e.op in "+-*":
-        with np.errstate(all="ignore"):
-            out = {"+": np.add, "-": np.subtract, "*": np.multiply}[e.op](a, b)
-        return _finite(Vector(out, valid)) if e.type is Type.FLOAT else Vector(out, valid)
-    nonzero = b != 0
-    if not nonzero.all():
-        valid = nonzero if valid is None else valid & nonzero
-        b = np.where(nonzero, b, 1)
+    if op in "/%":
+        nonzero = b != 0
+        if not nonzero.all():
+            valid = nonzero if valid is None else valid & nonzero
+            b = np.where(nonzero, b, 1)
     with np.errstate(all="ignore"):
-        if e.type is Type.FLOAT:
-            return _finite(Vector(a / b if e.op == "/" else np.fmod(a, b), valid))
-        # fmod of integers has the sign of the dividend; without this rest the division is exact, hence truncated.
-        rest = np.fmod(a, b)
-        return Vector((a - rest) // b if e.op == "/" else rest, valid)
+        return _finite(Vector(_FLOAT_OPERATORS[op](a, b), valid))
+
+
+_FLOAT_OPERATORS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod}
 
 
 def _conjoin(a: Vector, b: Vector) -> Vector:

@@ -4,10 +4,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from acquisition.errors import InputError
+from gateway.cli.terminal import printable
 
 if TYPE_CHECKING:
     from gateway.diagnostics import Diagnostic
@@ -16,6 +16,8 @@ REFUSED, BAD_INPUT = 2, 3
 """Exit codes."""
 MOST_ERRORS = 20
 """So many errors are printed as text."""
+LONGEST_TEXT = 10_000_000
+"""The most bytes of a query or a schema. A device may never end."""
 
 
 def add_query(parser: argparse.ArgumentParser) -> None:
@@ -38,18 +40,30 @@ def query_text(args: argparse.Namespace) -> tuple[str, str | None]:
         if sys.stdin is None:
             raise InputError("SN501", "cannot be read: it is closed", "standard input")
         try:
-            return sys.stdin.buffer.read().decode("utf-8-sig"), "standard input"
-        except UnicodeDecodeError as why:
-            raise InputError("SN501", f"cannot be read: {why}", "standard input") from why
+            return _text(sys.stdin.buffer, "standard input"), "standard input"
+        except (OSError, UnicodeDecodeError) as why:
+            raise _unreadable("standard input", why) from why
     return read(args.file), args.file
 
 
 def read(path: str) -> str:
     """The text of a file. Raises InputError."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with open(path, "rb") as file:
+            return _text(file, path)
     except (OSError, UnicodeDecodeError) as why:
-        raise InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or why}", path) from why
+        raise _unreadable(path, why) from why
+
+
+def _text(file: BinaryIO, name: str) -> str:
+    content = file.read(LONGEST_TEXT + 1)
+    if len(content) > LONGEST_TEXT:
+        raise InputError("SN501", f"cannot be read: it is longer than {LONGEST_TEXT:,} bytes", name)
+    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _unreadable(name: str, why: OSError | UnicodeDecodeError) -> InputError:
+    return InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or why}", name)
 
 
 def print_diagnostics(diagnostics: "Iterable[Diagnostic]", as_json: bool, **of: object) -> None:
@@ -64,11 +78,6 @@ def print_diagnostics(diagnostics: "Iterable[Diagnostic]", as_json: bool, **of: 
             left_out += 1
     if left_out:
         print(f"{left_out:,} more errors; `-o json` prints all", file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """Text with escapes for characters that control a terminal: names and texts of others must not."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_input_error(error: InputError, as_json: bool) -> None:

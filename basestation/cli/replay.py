@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from acquisition.sources.time_bounds import Time, tick_of
 from basestation.cli.query_arguments import (
     BAD_INPUT,
+    MOST_ERRORS,
     REFUSED,
     add_query,
     print_diagnostics,
@@ -25,6 +26,7 @@ from basestation.cli.recording_arguments import (
     parse_time,
     read_format,
 )
+from gateway.cli.terminal import write_control
 
 HELP = "run queries over recorded data and print every answer and its revisions"
 EXAMPLE = (
@@ -34,10 +36,12 @@ EXAMPLE = (
     "    'SELECT AVG(temp) AS mean FROM lab [FROM NOW-59 MIN TO NOW SLIDE 1 HOUR]' --snap"
 )
 NOT_EXECUTABLE = 4
+LEAST_MEMORY = 700_000_000
 if TYPE_CHECKING:
     from acquisition.extent import Catalog
     from basestation.replay.driver import Replay
     from basestation.replay.inputs import Input
+    from basestation.replay.shortened_clock import SkippedAnswers
     from basestation.replay.statements import SubmittedStatement
     from basestation.replay.tick_times import TickTimes
 
@@ -57,7 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
   tuple; 0 for the reading with the tick and site of the row)
 
 A replay begins at the first delivery or tick of its inputs, and asks one-off queries at its end. REVISE, DELETE and INSERT run at the end, after the last delivery.
-exit codes: 0 done, 2 wrong schema, query or time, 3 wrong input or a failed query, 4 not executable in this version
+exit codes: 0 done, 1 answers cannot be written or memory ran out, 2 wrong schema, query or time,
+  3 wrong input or a failed query, 4 not executable in this version, 130 interrupted
 
 example:
   {EXAMPLE}"""
@@ -106,7 +111,9 @@ example:
         help="how answers show ticks; default: utc if the data is dated, else tick; json has both",
     )
     parser.add_argument(
-        "--all", action="store_true", help="print each window without rows, and coverage that stays as it was"
+        "--all",
+        action="store_true",
+        help="print each window without rows, coverage that stays as it was, and each window of long stretches without data",
     )
     add_recording(parser)
     add_query(parser)
@@ -140,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from basestation.replay.driver import Replay
+    from basestation.replay.driver import SKIP_FROM, Replay
     from basestation.replay.inputs import read_recording
     from basestation.replay.statements import read_statements
 
@@ -166,7 +173,16 @@ def _replay(args: argparse.Namespace) -> int:
         return _refuse(f"--from is tick {begin}, after the last clock tick {until}")
     if args.ask is not None and not begin <= ask <= until:
         return _refuse(f"--ask is tick {ask}, expected a tick of the replay: {begin} to {until}")
-    replay = Replay(recording, statements, until, begin=begin, ask=ask)
+    replay = Replay(recording, statements, until, begin=begin, ask=ask, skip_from=None if args.all else SKIP_FROM)
+    if replay.steps_without_data:
+        steps = (
+            f"{replay.steps_without_data:,} windows or epochs without data are computed one by one, which takes long"
+        )
+        print(
+            f"{steps}: a query depends on time that passes; --from and --until can leave them out",
+            file=sys.stderr,
+            flush=True,
+        )
     code = _print(replay, args, {given.number: given for given in statements})
     for note in recording.notes() if args.output != "json" else ():
         print(note, file=sys.stderr)
@@ -244,23 +260,44 @@ def _print(replay: "Replay", args: argparse.Namespace, statements: "Mapping[int,
         answers = TableOutput(replay.queries, times, args.all)
     else:
         answers = JsonOutput(replay.queries, times) if args.output == "json" else CsvOutput(replay.queries, times)
-    code, progress = 0, _ReplayProgress(replay.begin, replay.until)
+    code, failed, progress = 0, 0, _ReplayProgress(replay.begin, replay.until)
     sys.stdout.write(answers.begin())
+    skipped: list[SkippedAnswers] = []
     for updates in replay.updates():
         progress.pause()
+        sys.stdout.write(answers.skipped(replay.skipped))
+        skipped += replay.skipped
+        replay.skipped.clear()
         failures = [update for update in updates if isinstance(update, QueryFailure)]
         sys.stdout.write(answers.updates([update for update in updates if not isinstance(update, QueryFailure)]))
         for failure in failures:
+            code, failed = BAD_INPUT, failed + 1
+            if failed > MOST_ERRORS and args.output != "json":
+                continue
             given = statements[failure.query]
             span = given.bound.statement.span
             print_diagnostics([Diagnostic(failure.code, failure.message, given.source, span)], args.output == "json")
-            code = BAD_INPUT
         progress.at(replay.clock)
     progress.pause()
     sys.stdout.write(answers.end(replay.until, replay.ledger()))
     if args.output != "json":
+        if failed > MOST_ERRORS:
+            print(f"{failed - MOST_ERRORS:,} more queries failed; `-o json` prints all", file=sys.stderr)
         _print_ledger(replay, times)
+    if args.output == "csv":
+        windows = {query.number for query in replay.queries if query.kind == "window"}
+        _print_skipped((each for each in skipped if each.query in windows), times)
     return code
+
+
+def _print_skipped(skipped: "Iterable[SkippedAnswers]", times: "TickTimes | None") -> None:
+    """Print which answers in stretches without data have no lines."""
+    for each in skipped:
+        span = f"tick {each.first} to {each.last}"
+        if times is not None:
+            span = f"{times.text(each.first)} to {times.text(each.last)}"
+        text = f"query {each.query}: {each.count:,} windows from {span} have the same rows; --all prints them"
+        print(text, file=sys.stderr)
 
 
 def _print_ledger(replay: "Replay", times: "TickTimes | None") -> None:
@@ -288,9 +325,11 @@ class _ReplayProgress:
             self._next = time.monotonic() + 0.2
             self._shown = True
             share = 100 * (clock - self._begin) // max(1, self._until - self._begin)
-            print(f"\rtick {clock} of {self._until} ({share} %)", end="", file=sys.stderr, flush=True)
+            write_control(sys.stderr, f"\rtick {clock} of {self._until} ({share} %)")
+            sys.stderr.flush()
 
     def pause(self) -> None:
         if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            write_control(sys.stderr, "\r\x1b[K")
+            sys.stderr.flush()
             self._shown = False

@@ -10,8 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics, print_input_error
+from basestation.cli.query_arguments import BAD_INPUT, MOST_ERRORS, REFUSED, print_diagnostics, print_input_error
 from basestation.cli.simulation import ProgressBar, parse_span
+from gateway.cli.terminal import printable
 
 if TYPE_CHECKING:
     from basestation.testbed.scenarios import Scenario
@@ -23,6 +24,8 @@ EXAMPLE = """moteloom sim run examples/lab54/calm.scenario.toml --for 1h --out l
   moteloom sim run examples/lab54/calm.scenario.toml --for 1h --seeds 1..8 --jobs 2
   moteloom sim run examples/lab54/day.scenario.toml --for 24h --swept --plot day.svg"""
 
+LEAST_MEMORY = 700_000_000
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"""--out writes a folder for each seed: answers.jsonl, motes.csv, ledger.json, trace.txt;
@@ -30,7 +33,7 @@ files of a run that did not end have the suffix .part. The scenario is checked b
 
 exit codes: 0 done, 2 the deployment's schema or a query was refused, or the
   scenario cannot be swept, 3 a file cannot be read or written, or no mote reaches
-  a gateway, 130 interrupted
+  a gateway, 1 output cannot be written or memory ran out, 130 interrupted
 
 example:
   {EXAMPLE}"""
@@ -160,9 +163,13 @@ def _draw(chart: TextIO, path: Path, scenario: "Scenario", trials: "Sequence[Tri
 
 
 def _print_refused(refused: "Mapping[str, DiagnosticError]", as_json: bool) -> None:
-    for name, why in refused.items():
+    """Print the errors of all queries as JSON, or of the first as text."""
+    for number, (name, why) in enumerate(refused.items()):
+        if number == MOST_ERRORS and not as_json:
+            print(f"{len(refused) - number:,} more queries were refused; `-o json` prints all", file=sys.stderr)
+            break
         if not as_json:
-            print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
+            print(f"moteloom sim: query `{printable(name)}` was refused:", file=sys.stderr)
         print_diagnostics(why.diagnostics, as_json, query=name)
 
 
@@ -186,10 +193,7 @@ def _print(scenario: "Scenario", trials: "Sequence[Trial]", args: argparse.Names
     summary = summarise(trials)
     if args.output == "json":
         for trial in trials:
-            line = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": finite(trial.figures()),
-                    "ledger": trial.ledger, "notes": trial.notes(),
-                    "decided": [asdict(each) | {"query": name} for name, each in trial.decided]}  # fmt: skip
-            print(format_line(line))
+            print(format_line(trial.as_json(scenario.name)))
         figures = {name: finite(asdict(each)) for name, each in summary.items()}
         print(format_line({"type": "summary", "scenario": scenario.name, "seeds": len(trials), "figures": figures}))
     elif args.output == "csv":

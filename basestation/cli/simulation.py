@@ -4,6 +4,8 @@ import argparse
 import sys
 import time
 
+from gateway.cli.terminal import write_control
+
 
 def parse_span(text: str) -> int:
     """Milliseconds. Raises ArgumentTypeError for anything but a span of time."""
@@ -31,9 +33,11 @@ class ProgressBar:
             self._next = now + 0.2
             share = done / self._total
             full = round(share * self.WIDTH)
-            print(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+            write_control(sys.stderr, f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {share:4.0%}")
+            sys.stderr.flush()
 
     def end(self) -> None:
         """Remove the bar."""
         if self._is_shown:
-            print("\r" + " " * (self.WIDTH + 8) + "\r", end="", file=sys.stderr, flush=True)
+            write_control(sys.stderr, "\r" + " " * (self.WIDTH + 8) + "\r")
+            sys.stderr.flush()

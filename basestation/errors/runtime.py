@@ -113,7 +113,8 @@ INPUT = {
         "input",
         "a query that needs more memory than there is",
         "A window without a condition combines each tuple of one input with each of the others. The query ends; its earlier answers "
-        "hold, and other queries go on. Add a condition that joins the inputs, or use shorter windows.",
+        "hold, and other queries go on. Add a condition that joins the inputs, or use shorter windows. If new tuples find no "
+        "memory before any query reads them, the query with the most state ends, with the bytes that it held.",
         "SELECT a.v FROM hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS a, hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS b\n\n"
         "WindowOutput: Unable to allocate 1.42 PiB for an array with shape (200000000000000,) and data type int64",
     ),

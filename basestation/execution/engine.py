@@ -3,13 +3,14 @@
 It reads no clock and does no input or output: the time and the deliveries are arguments.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from acquisition.batch import Batch
-from acquisition.extent import Catalog
+from acquisition.extent import Catalog, Extent
 from basestation.algebra.node import PlanNode, rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -22,6 +23,7 @@ from basestation.execution.description import RunningOperator
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey
 from basestation.execution.ingest.intake_set import Corrections, Deliveries, IntakeSet
+from basestation.execution.ingest.memory_headroom import estimate_intake_bytes, has_room
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.step_size import StepSize, cut_deliveries
@@ -85,6 +87,12 @@ class Engine:
     def _queries(self) -> dict[int, RunningQuery]:
         return self._registry.running
 
+    def declare(self, extent: Extent) -> None:
+        """Add a pushed or stored extent, without tuples, from now on."""
+        self._catch_up()
+        self.catalog = replace(self.catalog, extents={**self.catalog.extents, extent.name: extent})
+        self._intakes.declare(extent, self.clock + 1, self.catalog.tick_ms)
+
     def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
         """Add a version of a stored extent, valid from its tick on."""
         self._catch_up()
@@ -139,13 +147,13 @@ class Engine:
             self._failures.append(QueryFailure(number, OUT_OF_MEMORY, str(error), self.clock))
 
     def check(self, plan: Plan) -> None:
-        """Raise UnsupportedPlanError or StartBeforeRecordError where `add` would; nothing changes."""
+        """Raise UnsupportedPlanError or StartBeforeRecordError where `add` would; no answer changes."""
         missing = find_unsupported(plan)
         if missing:
             raise UnsupportedPlanError(missing)
         since = start_tick(plan.options, self.clock + 1)
-        if since is not None and since < self._first_tick(plan):
-            raise StartBeforeRecordError(since, self._first_tick(plan))
+        if since is not None and since < (first := self.first_tick(plan)):
+            raise StartBeforeRecordError(since, first)
 
     def _run(
         self,
@@ -221,8 +229,19 @@ class Engine:
         self._catch_up()
         if number not in self._registry:
             raise KeyError(number)
+        return self._share_of(number)
+
+    def _share_of(self, number: int) -> OperatorShare:
         users = {variant: [query.key] for variant, query in self._registry.running.items()}
         return self._graph.share(self._registry.keys_of(number), users)
+
+    def usage(
+        self, numbers: Iterable[int], before: Mapping[int, int]
+    ) -> tuple[dict[int, OperatorShare], dict[int, int]]:
+        """Return the shares of running queries in states, and in the time since `before`; and the times now, by operator."""
+        self._catch_up()
+        users = {number: self._registry.keys_of(number) for number in numbers if number in self._registry}
+        return self._graph.usage(users, before)
 
     def describe(self, number: int) -> tuple[RunningOperator, ...]:
         """Return the operators that run for a query, from its output down, as EXPLAIN prints them."""
@@ -240,14 +259,24 @@ class Engine:
         self._catch_up()
         self._registry.limit(number, first, last)
 
+    def __contains__(self, number: int) -> bool:
+        return number in self._registry
+
     def is_answered(self, number: int, last: int) -> bool:
         """Return whether no answer of a query up to tick `last` may change any more."""
         return self._registry.is_answered(number, last)
 
-    def _first_tick(self, plan: Plan) -> int:
-        """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own."""
+    def first_tick(self, plan: Plan) -> int:
+        """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own.
+
+        State is pruned first. So the tick does not depend on when that was done last, and `add` finds the same one.
+        """
+        if not self._live:
+            return self._begun
+        self._catch_up()
+        self._tidy()
         first = self._begun
-        for node in walk(plan.root) if self._live else ():
+        for node in walk(plan.root):
             extent = getattr(node, "extent", None)
             if extent is not None:
                 first = max(first, min(self._intakes.first_tick(extent), self.clock + 1))
@@ -284,6 +313,21 @@ class Engine:
     def correct(self, correction: Correction) -> None:
         """Carry out REVISE, DELETE or INSERT after the deliveries of the current clock tick (semantics 12.2)."""
         self._intakes.correct(correction)
+
+    def pending_corrections(self) -> list[Correction]:
+        """Return the statements that are carried out at the end of the current clock tick."""
+        return self._intakes.pending_corrections()
+
+    def archive_corrections(self) -> None:
+        """Record the corrections that are carried out from now on, for `take_applied`."""
+        self._intakes.archive_corrections()
+
+    def take_applied(self) -> list[tuple[str, Batch]]:
+        """Remove and return the corrections that were carried out, as an archive takes them, each with its extent.
+
+        A reading is named by its key, a pushed tuple in `replaces` by its place among the tuples that were taken, from 1.
+        """
+        return self._intakes.take_applied()
 
     def on_clock(self, tick: int) -> Updates:
         """End all clock ticks up to this one, and return the updates of all queries."""
@@ -406,12 +450,32 @@ class Engine:
         while not multi_tick and (earlier := self._find_tick_before(tick, delivered, corrections)) is not None:
             self._intakes.pass_time(earlier)
             updates += self._end_step(earlier)
+        updates += self._make_room(tick, delivered)
         self._intakes.step(tick, delivered, corrections, end, multi_tick, batched)
         updates += self._end_step(tick)
         if multi_tick:
             most = max((sum(map(len, batches)) for batches in delivered.values()), default=0)
             self._step_size.adapt(most, tick - begun, self._graph.rows_out - rows)
         return updates
+
+    def _make_room(self, tick: int, delivered: Deliveries) -> list[QueryFailure]:
+        """End queries, those with the most state first, until the intake of a step finds memory; return their failures.
+
+        A step that fails there would end all queries. If all of them hold less than it needs, it may still succeed.
+        """
+        need = estimate_intake_bytes(delivered)
+        failures = []
+        while need > thresholds.UNCHECKED_BYTES and not has_room(need):
+            held = {number: self._share_of(number).bytes for number in self._registry.numbers}
+            if sum(held.values()) < need:
+                break
+            number = max(held, key=held.__getitem__)
+            reason = f"it holds {held[number]:,.0f} bytes, more than any other query; new tuples need {need:,} bytes"
+            failures.append(QueryFailure(number, OUT_OF_MEMORY, reason, tick))
+            self._registry.remove(number)
+            self._drop_unused_folds()
+            gc.collect()
+        return failures
 
     def _find_tick_before(self, tick: int, delivered: Deliveries, corrections: Corrections) -> int | None:
         """Return the next clock tick before `tick` that has to end separately, or None.

@@ -155,6 +155,27 @@ class OperatorGraph:
                 held += count_bytes(operator.describe()) / readers[found]
         return OperatorShare(time, held)
 
+    def usage(
+        self, users: Mapping[int, Collection[Hashable]], before: Mapping[int, int]
+    ) -> tuple[dict[int, OperatorShare], dict[int, int]]:
+        """Return the shares of all users in states, and in the time since `before`; and the times now, by operator.
+
+        An operator that was made since has spent all its time since.
+        """
+        below = {user: self._all_below(keys) for user, keys in users.items()}
+        readers = Counter(found for used in below.values() for found in used)
+        times = {self._numbers[found]: self._operators[found].counts.time for found in readers}
+        spent = {found: times[self._numbers[found]] - before.get(self._numbers[found], 0) for found in readers}
+        held = {
+            found: 0 if (operator := self._operators[found]).kind == MEMBER else count_bytes(operator.describe())
+            for found in readers
+        }
+        shares = {
+            user: OperatorShare(sum(spent[f] / readers[f] for f in used), sum(held[f] / readers[f] for f in used))
+            for user, used in below.items()
+        }
+        return shares, times
+
     def _all_below(self, keys: Iterable[Hashable]) -> set[Hashable]:
         return {found for key in keys for found in self._keys_below(key)}
 

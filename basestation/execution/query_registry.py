@@ -21,6 +21,11 @@ class QueryRegistry:
         return number in self.running or number in self._switches
 
     @property
+    def numbers(self) -> list[int]:
+        """The numbers of the queries."""
+        return list(dict.fromkeys(map(self.number_of, self.running)))
+
+    @property
     def groups(self) -> list[QueryGroup]:
         """The groups that answer queries."""
         return list(self._groups)

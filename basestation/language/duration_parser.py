@@ -43,7 +43,7 @@ class DurationParser(TokenCursor):
         smaller = _SMALLER.get(unit_of(self.peek().text) or "")
         if isinstance(token.value, float) and smaller:
             count = token.value * smaller[1]
-            if count >= 1 and count == int(count):
+            if count >= 1 and count.is_integer():
                 return f"write {int(count)} {smaller[0]}"
         return None
 

@@ -6,8 +6,8 @@
 `_n`, `_revision` and the coverage belong to windows, `_index` to streams; `_used` and `_due` add up the readings of all sensed
 extents. `_t` exists if a query has a loop, and `_time` if times are shown. Several queries share one
 header with the columns of all of them; a line leaves the columns of other queries empty. Repeated names of one query get
-numbers. Null is an empty field and the empty string is `""`, as in inputs. Windows without rows and the ledger have no place in a
-table of rows; `-o json` has them.
+numbers. Null is an empty field and the empty string is `""`, as in inputs. Windows without rows, the ledger and answers that were
+skipped have no place in a table of rows; `-o json` has them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,7 @@ from basestation.replay.column_text import (
     text_of,
     write_updates,
 )
+from basestation.replay.shortened_clock import SkippedAnswers
 from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema, make_unique
 from basestation.updates.update import (
@@ -70,6 +71,10 @@ class CsvOutput:
     def updates(self, updates: Iterable[Update]) -> str:
         """The lines of updates, those of several queries in the order of ticks."""
         return write_updates(updates, self._lines)
+
+    def skipped(self, stretches: Iterable[SkippedAnswers]) -> str:
+        """Nothing: a line is a row of one answer. The command prints what was left out with the ledger."""
+        return ""
 
     def end(self, until: int, ledger: Ledger) -> str:
         """Nothing: CSV has no place for the ledger."""

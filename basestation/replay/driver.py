@@ -18,12 +18,17 @@ from basestation.execution.plan_checks import StartBeforeRecordError, Unsupporte
 from basestation.language import syntax
 from basestation.planner.plan import Plan
 from basestation.replay.inputs import Recording
+from basestation.replay.quiet_stretches import MANY_STEPS, QuietStretch, count_steps, find_quiet_stretches
 from basestation.replay.recorded_stream import RecordedStream
+from basestation.replay.recorded_ticks import find_gaps
+from basestation.replay.shortened_clock import ShortenedClock, ShownUpdates, SkippedAnswers
 from basestation.replay.statements import SubmittedStatement
 from basestation.results.schema import schema_of
-from basestation.updates.update import Update, split_by_query
+from basestation.updates.update import SharedUpdate, Update, split_by_query
 from gateway.diagnostics import DiagnosticError
 
+SKIP_FROM = 10_000
+"""Quiet stretches in which a query has this many answers are skipped by default: more than people read."""
 AT_ONCE = 65_536
 """About how many tuples the engine takes before the driver collects the updates."""
 _NO_TICKS = np.empty(0, np.int64)
@@ -45,12 +50,14 @@ class Replay:
         at_once: int = AT_ONCE,
         begin: int = 0,
         ask: int | None = None,
+        skip_from: int | None = None,
     ) -> None:
         """`every_tick` ends the clock ticks one by one, which shows when the engine emits each update and changes nothing else.
 
         Otherwise the engine takes about `at_once` tuples at a time. `until` is the last clock tick; default: the last
         recorded or submitted one. `begin` is the first clock tick: earlier deliveries are left out. Raises NotExecutableError
         and DiagnosticError. One-off queries without a clock tick are submitted at `ask`; default: at the begin.
+        Answers in quiet stretches with at least `skip_from` of them are skipped and counted; None: every answer is given.
         """
         self.every_tick, self._at_once = every_tick, at_once
         self.recording = recording
@@ -59,10 +66,16 @@ class Replay:
         self.until = max([recording.end(), *clocks]) if until is None else until
         self.queries = [schema_of(given.number, given.bound) for given in statements if isinstance(given.bound, Plan)]
         self.begin = min(begin, self.until)
+        self.steps_without_data = 0
+        """How many windows or epochs are computed in a stretch without data that cannot be skipped; 0 if they are few."""
+        self._short = ShortenedClock(self._find_stretches(statements, skip_from))
+        self._shown = ShownUpdates(self._short)
+        self.skipped: list[SkippedAnswers] = []
+        """The answers that were skipped before the updates that were given last; the caller clears it."""
         self.engine = Engine(recording.catalog, self.begin)
         for name, versions in recording.versions.items():
             for tick, columns in versions:
-                self.engine.load(name, tick, columns)
+                self.engine.load(name, self._short.shorten_one(tick), columns)
         self.clock = self.begin - 1  # the last clock tick that has ended
         self._later: dict[int, list[SubmittedStatement]] = {}  # by the clock tick of their submission
         at_begin = [given for given in statements if given.is_query and (given.clock or 0) <= self.begin]
@@ -70,10 +83,33 @@ class Replay:
         self._add(at_begin)
         for given in statements:
             if given not in at_begin:
-                clock = self.until if given.clock is None else max(given.clock, self.begin)
-                self._later.setdefault(clock, []).append(given)
+                self._later.setdefault(self._short.shorten_one(self._submission(given)), []).append(given)
                 if given.is_query:
                     self.engine.announce(given.number, given.plan)
+
+    def _submission(self, given: SubmittedStatement) -> int:
+        """The clock tick in which a statement is submitted."""
+        if given.is_query and not given.clock:
+            return self.begin
+        return self.until if given.clock is None else max(given.clock, self.begin)
+
+    def _find_stretches(self, statements: Sequence[SubmittedStatement], skip_from: int | None) -> list[QuietStretch]:
+        """The quiet stretches that the replay skips."""
+        if skip_from is None or self.every_tick or not all(given.is_query for given in statements):
+            return []
+        submitted = [self._submission(given) for given in statements]
+        ticks = [tick for versions in self.recording.versions.values() for tick, _ in versions]
+        streams = self.recording.streams.values()
+        intervals = [interval for stream in streams for interval in stream.ticks]
+        intervals += [(tick, tick) for tick in (*ticks, *submitted)]
+        gaps = find_gaps(intervals, self.begin, self.until)
+        at_begin = [given.plan for given, clock in zip(statements, submitted, strict=True) if clock <= self.begin]
+        later = [given.plan for given, clock in zip(statements, submitted, strict=True) if clock > self.begin]
+        extents, tick_ms = [stream.extent for stream in streams], self.recording.catalog.tick_ms
+        found = find_quiet_stretches(gaps, at_begin, later, extents, tick_ms, skip_from)
+        steps = 0 if found else count_steps(gaps, [*at_begin, *later])
+        self.steps_without_data = steps if steps >= MANY_STEPS * skip_from else 0
+        return found
 
     def _add(self, statements: Iterable[SubmittedStatement]) -> None:
         """Submit queries, which begin with the next clock tick."""
@@ -93,10 +129,11 @@ class Replay:
 
     def updates(self) -> Iterator[list[Update]]:
         """Lists of updates, each of some clock ticks, until the end of the replay. Raises InputError for wrong data."""
+        until, stretches = self._short.shorten_one(self.until), self._short.ends()
         deliveries = [
-            _Deliveries(name, stream, self.begin, self.until) for name, stream in self.recording.streams.items()
+            _Deliveries(name, stream, self.begin, until, self._short) for name, stream in self.recording.streams.items()
         ]
-        for clock in range(self.begin, self.until + 1) if self.every_tick else self._ends(deliveries):
+        for clock in range(self.begin, until + 1) if self.every_tick else self._ends(deliveries, until):
             for each in deliveries:
                 each.deliver(self.engine, clock)
             for given in self._later.get(clock, ()):
@@ -104,31 +141,43 @@ class Replay:
                     self._add([given])
                 else:
                     self._correct(given)
-            if clock < self.until:
-                self.clock = clock
-                yield list(split_by_query(self.engine.on_clock(clock)))
+            if clock < until:
+                self.clock = self._short.restore_one(clock)
+                updates = self._show(self.engine.on_clock(clock))
+                if clock in stretches:
+                    self.skipped += self._shown.skipped(stretches[clock])
+                yield updates
         self.clock = self.until
-        yield list(split_by_query(self.engine.finish(self.until)))
+        yield self._show(self.engine.finish(until))
 
-    def _ends(self, deliveries: Sequence["_Deliveries"]) -> Iterator[int]:
-        """The clock ticks to end: those of statements, and enough others to limit the tuples that the engine takes at once."""
+    def _show(self, updates: Iterable[Update | SharedUpdate]) -> list[Update]:
+        """The updates of the engine, with the ticks of the recording."""
+        shown = split_by_query(updates)
+        if not self._short.ends():
+            return list(shown)
+        return [update for each in shown if (update := self._shown.restore(each)) is not None]
+
+    def _ends(self, deliveries: Sequence["_Deliveries"], until: int) -> Iterator[int]:
+        """The clock ticks to end: those of statements, the ends of quiet stretches, and enough others to limit the
+        tuples that the engine takes at once."""
         # A query begins with the clock tick after the last one that ended, so the tick before its submission ends too.
         before = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
-        asked = sorted({clock for clock in (*self._later, *before, self.until) if self.begin <= clock <= self.until})
+        stretches = (*self._short.begins(), *self._short.ends())
+        asked = sorted({clock for clock in (*self._later, *before, *stretches, until) if self.begin <= clock <= until})
         ended = self.begin - 1
         for last in asked:
             while ended < last:
-                ended = min(last, self._find_end(deliveries))
+                ended = min(last, self._find_end(deliveries, until))
                 yield ended
 
-    def _find_end(self, deliveries: Sequence["_Deliveries"]) -> int:
+    def _find_end(self, deliveries: Sequence["_Deliveries"], until: int) -> int:
         """The clock tick in which the last of the tuples comes that the engine takes at once; the last one if fewer come."""
         for each in deliveries:
             each.read(self._at_once)
         waiting = [each.arrivals[: self._at_once] for each in deliveries]
         arrivals = np.concatenate([_NO_TICKS, *waiting])
         if len(arrivals) < self._at_once:
-            return self.until
+            return until
         return int(np.partition(arrivals, self._at_once - 1)[self._at_once - 1])
 
     def _correct(self, given: SubmittedStatement) -> None:
@@ -167,8 +216,8 @@ def _asked_at(given: SubmittedStatement, ask: int | None) -> SubmittedStatement:
 class _Deliveries:
     """The tuples of one extent in order of delivery, read as far as they are needed."""
 
-    def __init__(self, name: str, stream: RecordedStream, begin: int, until: int) -> None:
-        self._name, self._begin, self._until = name, begin, until
+    def __init__(self, name: str, stream: RecordedStream, begin: int, until: int, clock: ShortenedClock) -> None:
+        self._name, self._begin, self._until, self._clock = name, begin, until, clock
         self._blocks: Iterator[Batch] | None = stream.deliveries()
         self._parts: list[Batch] = []  # what was read and is not delivered
         self._next = 0  # where in the first of them
@@ -191,6 +240,8 @@ class _Deliveries:
 
     def _read_block(self) -> None:
         batch = None if self._blocks is None else next(self._blocks, None)
+        if batch is not None and self._clock.ends():
+            batch = replace(batch, tick=self._clock.shorten(batch.tick), arrival=self._clock.shorten(batch.arrival))
         if batch is None or (len(batch) and batch.arrival[0] > self._until):
             self._blocks = None
             return

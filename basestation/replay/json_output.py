@@ -2,7 +2,9 @@
 
     {"type":"end","until":3600,"ledger":{"road":{"received":44, …}}}
 
-Empty windows have lines too.
+Empty windows have lines too. Those of a long stretch without data are one line; each has the rows of the window before:
+
+    {"type":"skipped","query":1,"from":1000,"to":9000000,"count":8999001}
 """
 
 import json
@@ -24,6 +26,7 @@ from basestation.replay.column_text import (
     write_updates,
 )
 from basestation.replay.csv_output import Ledger
+from basestation.replay.shortened_clock import SkippedAnswers
 from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import Json, schema_as_json, update_as_json
@@ -48,6 +51,16 @@ class JsonOutput:
     def updates(self, updates: Iterable[Update]) -> str:
         """The lines of updates, those of several queries in the order of ticks."""
         return write_updates(updates, self._lines)
+
+    def skipped(self, stretches: Iterable[SkippedAnswers]) -> str:
+        """A line for the answers of each query that were left out."""
+        lines = []
+        for each in stretches:
+            line: Json = {"type": "skipped", "query": each.query, "from": each.first, "to": each.last}
+            if self._times is not None:
+                line |= {"from_time": self._times.text(each.first), "to_time": self._times.text(each.last)}
+            lines.append(_encode(line | {"count": each.count}) + "\n")
+        return "".join(lines)
 
     def end(self, until: int, ledger: Ledger) -> str:
         """The last clock tick and the ledger."""

@@ -10,7 +10,7 @@ from acquisition.sources.input_format import PLAIN, InputFormat, TimeFormat
 from acquisition.sources.time_bounds import read_time, tick_of
 from acquisition.sources.times import check_zone
 from acquisition.units import milliseconds_of
-from basestation.replay.driver import Replay
+from basestation.replay.driver import SKIP_FROM, Replay
 from basestation.replay.inputs import Input, Recording, read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
@@ -44,11 +44,13 @@ def replay(
     skip_lines: int = 0,
     skip_bad: int = 0,
     allow_rejected: bool = False,
+    all_windows: bool = False,
 ) -> Result:
     """Return the answers of queries over recorded data. All other arguments are those of `moteloom replay`.
 
     `schema` is the text of a schema, or the path of one. `inputs` has for each extent a path, a data frame, an Arrow table, a
-    dictionary of columns or a list of rows. A replay begins at its data and asks one-off queries at its end.
+    dictionary of columns or a list of rows. A replay begins at its data and asks one-off queries at its end. The windows of long
+    stretches without data are counted in `skipped` of the result, unless `all_windows`.
 
     Raises DiagnosticError for a wrong schema or query, InputError for wrong data, ValueError for a wrong argument.
     """
@@ -84,9 +86,11 @@ def replay(
     asked = last if ask is None else _tick(recording, ask, zone)
     if not first <= asked <= last:
         raise ValueError(f"expected a time to ask from tick {first} to {last}, found tick {asked}")
-    run = Replay(recording, statements, last, begin=first, ask=asked)
+    run = Replay(recording, statements, last, begin=first, ask=asked, skip_from=None if all_windows else SKIP_FROM)
     result = Result(run.queries, tick_ms)
     for updates in run.updates():
+        result.skipped += run.skipped
+        run.skipped.clear()
         result.add(updates)
     result.finish(run.until, run.ledger(), recording.notes())
     return result

@@ -13,6 +13,7 @@ from acquisition.sources.bad_rows import BadRows
 from acquisition.sources.batch_conversion import batches_of
 from acquisition.sources.blocks import BlockSource
 from acquisition.sources.snapping import snap
+from basestation.replay.recorded_ticks import RecordedTicks
 from basestation.replay.schedule_fit import ScheduleFit
 
 HELD_BYTES = 1 << 26
@@ -25,7 +26,7 @@ class RecordedStream:
 
     `read` yields them in recorded order; `ordered` says that this is the order of delivery. `first` and `last` are the first
     and last tick of a delivery or tuple, None without any; a tuple stamped too far ahead is not the last one (semantics 1.5).
-    `sites` are those that occur. `fit` tells how the readings of a sensed extent fit its schedule,
+    `ticks` are intervals of ticks that hold all deliveries and tuples. `sites` are those that occur. `fit` tells how the readings of a sensed extent fit its schedule,
     `bad` which rows were left out.
     """
 
@@ -37,6 +38,7 @@ class RecordedStream:
     sites: tuple[int, ...] = ()
     fit: ScheduleFit | None = None
     bad: BadRows | None = None
+    ticks: tuple[tuple[int, int], ...] = ()
 
     def deliveries(self) -> Iterator[Batch]:
         """Yield the tuples in the order of delivery. Raises InputError where a value of a large file is wrong."""
@@ -61,6 +63,7 @@ def read_stream(
     held: list[Batch] | None = [] if source.size <= held_bytes else None
     ordered, arrived, count = True, -1, 0
     first, last = 2**63, -1
+    ticks = RecordedTicks()
     sites: set[int] = set()
     fit = ScheduleFit(extent, tick_ms) if extent.kind is ExtentKind.SENSED else None
     within = within if fit is not None else 0
@@ -86,12 +89,16 @@ def read_stream(
         stamped = batch.tick if extent.ahead is None else batch.tick[batch.tick - arrival <= extent.ahead]
         first = min(first, int(arrival.min()), int(batch.tick.min()))
         last = max(last, int(arrival.max()), int(stamped.max()) if len(stamped) else -1)
+        ticks.add(arrival)
+        ticks.add(batch.tick)
         sites |= _find_sites(batch.site)
         count += len(batch)
     read = (lambda: (batch for batch, _ in snapped())) if held is None else (lambda: iter(held))
     if not count:
         return RecordedStream(extent, read)
-    return RecordedStream(extent, read, ordered, max(0, first), last, tuple(sorted(sites)), fit)
+    return RecordedStream(
+        extent, read, ordered, max(0, first), last, tuple(sorted(sites)), fit, ticks=tuple(ticks.intervals())
+    )
 
 
 def _find_sites(site: IntArray) -> set[int]:

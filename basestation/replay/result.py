@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acquisition.schema import Type
+from basestation.replay.shortened_clock import SkippedAnswers
 from basestation.results.schema import ResultSchema, make_unique
 from basestation.results.view import current_tuples, current_windows
 from basestation.results.wire import coverage_as_json
@@ -80,7 +81,8 @@ class Result:
     """All updates of a replay. `columns` has the columns of each query by its number.
 
     `ledger` counts the deliveries of each extent by fate. `errors` has the failure of each query that ended early. `notes` are
-    lines about readings that were moved or left out.
+    lines about readings that were moved or left out. `skipped` counts the answers that were left out of long stretches without
+    data; each window of them has the rows of the window before.
     """
 
     def __init__(self, queries: Sequence[ResultSchema], tick_ms: int | None = None) -> None:
@@ -92,6 +94,7 @@ class Result:
         self.columns = {q.number: tuple(ResultColumn(c.label, str(c.type)) for c in q.columns) for q in queries}
         self.ledger: Mapping[str, Mapping[str, int]] = {}
         self.until: int | None = None
+        self.skipped: list[SkippedAnswers] = []
         self.errors: dict[int, QueryFailure] = {}
 
     def add(self, updates: Iterable[Update]) -> None:

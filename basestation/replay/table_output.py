@@ -13,8 +13,10 @@ Several windows without rows, one after the other, are one line, and so is a cov
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from basestation.replay.csv_output import Ledger
+from basestation.replay.shortened_clock import SkippedAnswers
 from basestation.replay.tick_order import order_by_tick
 from basestation.replay.tick_times import TickTimes
 from basestation.results.schema import ResultSchema
@@ -32,6 +34,7 @@ from basestation.updates.update import (
     WindowUpdates,
     split_interleaved,
 )
+from gateway.cli.terminal import printable
 
 
 class TableOutput:
@@ -59,6 +62,23 @@ class TableOutput:
         """The lines of updates, those of several queries in the order of ticks."""
         ordered = order_by_tick(list(split_interleaved(updates)))
         return "".join(f"{line}\n" for update in ordered for line in self._lines(update))
+
+    def skipped(self, stretches: Iterable[SkippedAnswers]) -> str:
+        """The lines for answers that were left out. Windows without rows count with those before and after them."""
+        lines: list[str] = []
+        for each in stretches:
+            if each.query in self._empty:
+                windows = self._empty[each.query]
+                self._empty[each.query] = [windows[0], replace(windows[-1], tick=each.last)]
+                self._empty_count[each.query] += each.count
+            elif self._queries[each.query].kind == "window":
+                lines += ["", f"{self._name(each.query)}{self._repeated(each)}"]
+                self._last = None, None
+        return "".join(f"{line}\n" for line in lines)
+
+    def _repeated(self, each: SkippedAnswers) -> str:
+        first, last = self._when(each.first), self._when(each.last)
+        return f"{each.count:,} windows with the same rows, from {first} to {last}; --all shows them"
 
     def _when(self, tick: int) -> str:
         return str(tick) if self._times is None else self._times.text(tick)
@@ -197,7 +217,7 @@ def format_cell(value: Value) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
+        return printable(value, "")
     return repr(value) if isinstance(value, float) else str(value)
 
 

@@ -6,6 +6,7 @@ A verb is a module registered in the entry-point group `moteloom.verbs`. It has
     configure(parser)    adds its arguments to an argparse parser; the parser's epilog shows an example
     run(args) -> int     does the work and returns the exit code
     LOG_LEVEL: str       where it has one, the level from which on it logs if no option says another
+    LEAST_MEMORY: int    where it has one, the bytes of address space (`ulimit -v`) that its libraries need
 
 It imports heavy libraries inside `run`, because `moteloom --help` imports every verb. Every verb also has the options
 `-v` and `--log-level`. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 141 the reader of the output closed the pipe.
@@ -13,18 +14,28 @@ It imports heavy libraries inside `run`, because `moteloom --help` imports every
 
 import argparse
 import difflib
+import io
 import os
+import resource
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import Any, NoReturn, Protocol
 
+from gateway.cli.terminal import PrintableStream
 from gateway.errors import MoteloomError
 from gateway.log import DEFAULT_LEVEL, FORMATS, LEVELS, configure_logging, get_log
 
 VERBS = "moteloom.verbs"
 FAILED, MISUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+OUT_OF_MEMORY = "moteloom: out of memory; free some, raise the limit (`ulimit -v`), or give less input"
+NO_THREAD = "moteloom: a thread could not be started; there are too many (`ulimit -u`) or too little memory (`ulimit -v`): raise the limit"
 USAGE = "usage: moteloom [--help] [--version] VERB ..."
+
+_SIGNS_OF_NO_MEMORY = "failed to map segment", "cannot allocate memory"
+"""Words in the messages of other errors when memory ran out: of shared libraries and of the system."""
+_SIGNS_OF_NO_THREAD = "failed to launch worker thread", "can't start new thread"
+"""Words in the messages of Arrow and Python."""
 
 log = get_log(__name__)
 
@@ -57,23 +68,42 @@ def main(arguments: list[str] | None = None) -> int:
     except MoteloomError as error:
         print(f"moteloom: {error}", file=sys.stderr)
         return FAILED
-    except (MemoryError, ImportError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        print("moteloom: out of memory; free some, raise the limit (`ulimit -v`), or give less input", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(FAILED)  # a library that is loaded by half may crash when the interpreter ends
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         print(f"moteloom: {place}{error.strerror or error}", file=sys.stderr)
         _discard_output()
         return FAILED
+    except Exception as error:
+        message = _message_of(error)
+        if message is None:
+            raise
+        print(message, file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(FAILED)  # a library that is loaded by half may crash when the interpreter ends
 
 
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out, perhaps while a library was loaded."""
+def _expect_memory(verb: str, least: int) -> None:
+    """Raise MoteloomError under a limit that libraries do not survive: some crash while they are loaded.
+
+    Under a higher limit, Arrow takes memory as it needs it. By default it reserves 1 GB of address space.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < least:
+        needed = f"`{verb}` needs {least // 1_000_000} MB of address space, the limit is {limit // 1_000_000} MB"
+        raise MoteloomError(f"{needed}; raise it: `ulimit -v {-(-least // 1024)}`, or unlimited")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def _message_of(error: Exception) -> str | None:
+    """The message for an error because of a limit of the system, perhaps while a library was loaded; None if it is another error."""
     words = str(error).lower()
-    return isinstance(error, MemoryError) or "failed to map segment" in words or "cannot allocate memory" in words
+    if any(sign in words for sign in _SIGNS_OF_NO_THREAD):
+        return NO_THREAD
+    return (
+        OUT_OF_MEMORY if isinstance(error, MemoryError) or any(sign in words for sign in _SIGNS_OF_NO_MEMORY) else None
+    )
 
 
 def _discard_output() -> None:
@@ -82,13 +112,21 @@ def _discard_output() -> None:
 
 
 def _prepare_streams() -> None:
-    """Replace a closed stream by one to nowhere; print characters that a stream cannot encode as escapes."""
+    """Replace a closed stream by one to nowhere; print characters as escapes that a stream cannot encode.
+
+    Neither messages nor a terminal get control characters; files and pipes get the data as it is.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         elif hasattr(stream, "reconfigure"):
+            if isinstance(stream.buffer, io.RawIOBase):  # PYTHONUNBUFFERED: text after a partial write would be lost
+                stream = open(stream.fileno(), "w", buffering=1, encoding=stream.encoding, closefd=False)
+                setattr(sys, name, stream)
             stream.reconfigure(errors="backslashreplace")
+            if not isinstance(stream, PrintableStream) and (name == "stderr" or stream.isatty()):
+                setattr(sys, name, PrintableStream(stream))
 
 
 def dispatch(arguments: list[str], verbs: Mapping[str, EntryPoint]) -> int:
@@ -113,6 +151,7 @@ def dispatch(arguments: list[str], verbs: Mapping[str, EntryPoint]) -> int:
         return MISUSED
     verb: Verb = verbs[first].load()
     args = parser_of(first, verb).parse_args(rest)
+    _expect_memory(first, getattr(verb, "LEAST_MEMORY", 0))
     configure_logging("debug" if args.verbose > 1 else "info" if args.verbose else args.log_level, args.log)
     log.info("verb started", verb=first)
     code = verb.run(args)

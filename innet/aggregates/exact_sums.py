@@ -245,13 +245,25 @@ class ExactSums:
             totals = [t + (d << shift) for t, d in zip(totals, column[positions].tolist(), strict=True)]
         return totals, LIMB_BITS * lowest + self.origin
 
-    def to_int64(self) -> IntArray:
-        """Return sums of integers as int64; a sum outside 64 bits wraps around (semantics 1.8)."""
+    def to_int64(self) -> tuple[IntArray, BoolArray | None]:
+        """Return (sums of integers as int64, a mask of those that fit into 64 bits; None if all do)."""
         totals = np.zeros(self.n_groups, np.int64)
         for limb, column in self.columns.items():
             if LIMB_BITS * limb < 64:
                 totals += column << (LIMB_BITS * limb)
-        return totals
+        if not any(self.columns):  # a digit of the lowest limb fits
+            return totals, None
+        self.carry()  # so that the highest digit decides, and rounding changes little
+        near: FloatArray = np.zeros(self.n_groups)
+        for limb, column in self.columns.items():
+            near += column * 2.0 ** (LIMB_BITS * limb)
+        if _largest(near) < 2.0**62:
+            return totals, None
+        fits = np.ones(self.n_groups, bool)
+        far = np.flatnonzero(np.abs(near) >= 2.0**62)
+        exact, exponent = self.to_integers(far)
+        fits[far] = [-(2**63) <= total << exponent < 2**63 for total in exact]
+        return totals, fits
 
     # --- housekeeping ------------------------------------------------------------------------------------------------
 

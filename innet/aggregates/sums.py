@@ -66,7 +66,7 @@ class SumAggregate(StateAggregate):
 
 
 class Sum(SumAggregate):
-    """The sum: an integer of integers, a float of floats and of scaled values (semantics 13)."""
+    """The sum: an integer of integers, null outside 64 bits; a float of floats and of scaled values (semantics 1.8, 13)."""
 
     name = "SUM"
 
@@ -77,7 +77,8 @@ class Sum(SumAggregate):
     def finalize(self, state: AggregateState) -> Answers:
         there: BoolArray = state.cells["count"] > 0
         if self.type == "integer":
-            return state.sums["sum"].to_int64(), there
+            totals, fits = state.sums["sum"].to_int64()
+            return totals, there if fits is None else there & fits
         return round_quotients(state.sums["sum"], np.ones(state.n_groups, np.int64), there, self.scale)
 
 

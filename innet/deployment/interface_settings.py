@@ -23,6 +23,11 @@ class InterfaceSettings:
     upload_mb: int | None = None
     queries: int | None = None
     queries_of_user: int | None = None
+    results_of_user: int | None = None
+    state_mb: int | None = None
+    state_mb_of_user: int | None = None
+    cpu_share: float | None = None
+    cpu_share_of_user: float | None = None
 
 
 def read_interface_tables(top: TomlTable, folder: Path) -> InterfaceSettings:
@@ -47,7 +52,12 @@ def read_interface_tables(top: TomlTable, folder: Path) -> InterfaceSettings:
             ("upload_mb", 4_000),
             ("queries", 100_000),
             ("queries_of_user", 100_000),
+            ("results_of_user", 1_000_000_000),
+            ("state_mb", 1_000_000),
+            ("state_mb_of_user", 1_000_000),
         ):
             found[key] = limits.integer(key, 1, most, None)
+        for key in ("cpu_share", "cpu_share_of_user"):
+            found[key] = limits.number(key, 0.001, 64, None)
         limits.close()
     return InterfaceSettings(**found)

@@ -125,6 +125,31 @@ def test_extreme_integers_divide_exactly():
     assert one("a / b", a=2**63 - 1, b=2) == 2**62 - 1
     assert one("a / b", a=-(2**63), b=3) == -(2**63 // 3)
     assert one("a % b", a=2**63 - 1, b=2**62) == 2**62 - 1
+    assert (one("a / b", a=-(2**63), b=-1), one("a % b", a=-(2**63), b=-1)) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "fitting", "beyond"),
+    [
+        ("a + b", (2**63 - 2, 1), (2**63 - 1, 1)),
+        ("a - b", (-(2**63) + 1, 1), (-(2**63), 1)),
+        ("a * b", (2**62, -2), (2**62, 2)),
+        ("a * b", (-(2**32), 2**31), (2**32, 2**32)),
+        ("a * b", (-(2**63), 1), (-(2**63), -1)),
+        ("-a", (-(2**63) + 1, 0), (-(2**63), 0)),
+        ("ABS(a)", (-(2**63) + 1, 0), (-(2**63), 0)),
+        ("a * 2 + b - b", (2**61, 2**62 - 1), (2**62, -1)),
+    ],
+)
+def test_integer_outside_64_bits_is_null(text, fitting, beyond):
+    rows = [tuple({"a": a, "b": b}.get(name) for name in TYPES) for a, b in (fitting, beyond, (3, 2))]
+    first, second, third = evaluated(*value_of(text), rows)
+    assert first is not None and second is None and third is not None
+
+
+def test_intermediate_result_outside_64_bits_is_null():
+    assert one("a + b - b", a=2**63 - 1, b=1) is None
+    assert holds("a + b > 0 OR a > 0", a=2**63 - 1, b=1) is True
 
 
 @pytest.mark.parametrize("op", ["=", "<>", "<", "<=", ">", ">="])

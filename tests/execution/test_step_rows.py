@@ -1,5 +1,6 @@
 """A step takes in as much time as makes STEP_ROWS rows, whatever queries make of a tuple; that changes no answer."""
 
+import re
 import subprocess
 import sys
 
@@ -154,3 +155,52 @@ def test_query_out_of_memory_while_another_comes_ends_alone(monkeypatch):
     monkeypatch.undo()
     [failure] = engine.on_clock(2)
     assert isinstance(failure, QueryFailure) and (failure.query, failure.code, failure.clock) == (1, "SN516", 1)
+
+
+NO_ROOM = """
+import resource
+import numpy as np
+from tests.execution.test_step_rows import Batch, Engine, QueryFailure, bind_text, read_schema, split_by_query, unit_weights
+catalog = read_schema("hits: pushed (k:integer, v:integer) wait 5 sec late revise by 20 sec")
+engine = Engine(catalog)
+engine.add(1, bind_text("SELECT COUNT(*) AS n FROM hits [FROM NOW-4 TO NOW SLIDE 100 SEC]", catalog)[0])
+engine.add(2, bind_text("SELECT k, COUNT(*) AS n FROM hits [UNBOUNDED SLIDE 9 HOUR] GROUP BY k", catalog)[0])
+
+def hits(first, arrival, count):
+    tick = arrival - np.arange(count) % 5
+    key = np.arange(first, first + count)
+    return Batch(tick, 0 * tick, 0 * tick + arrival, unit_weights(count), {"k": key, "v": 0 * key})
+
+engine.on_clock(0)
+for second in range(10, 40, 10):
+    engine.deliver("hits", hits(second * 100_000, second, 800_000))
+    assert not any(isinstance(update, QueryFailure) for update in engine.on_clock(second))
+last = hits(0, 99, 200_000)
+with open("/proc/self/status") as status:
+    size = next(int(line.split()[1]) for line in status if line.startswith("VmSize")) * 1024
+free = []  # what the allocator has without asking the system
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+try:
+    while True:
+        free.append(np.empty(1 << 18, np.uint8))
+except MemoryError:
+    del free[-8:]
+engine.deliver("hits", last)
+[failure] = [update for update in engine.on_clock(99) if isinstance(update, QueryFailure)]
+free.clear()
+print(failure.query, failure.code, failure.message)
+[answer] = split_by_query(engine.finish(100))
+print(answer.added.to_lists())
+"""
+
+
+@pytest.mark.promise("queries-apart")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space are those of Linux")
+def test_query_with_most_state_ends_where_the_intake_has_no_room():
+    run = subprocess.run([sys.executable, "-c", NO_ROOM], capture_output=True, text=True, timeout=100)
+    assert (run.returncode, run.stderr) == (0, "")
+    failure, answer = run.stdout.splitlines()
+    assert re.fullmatch(
+        r"2 SN516 it holds [\d,]+ bytes, more than any other query; new tuples need 76,800,000 bytes", failure
+    )
+    assert answer == "[(160000,)]"  # ticks 96 to 99, with all tuples of the last delivery

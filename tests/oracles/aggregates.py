@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from tests.oracles.values import exact, exact_sqrt, plain, rounded, wrapped
+from tests.oracles.values import exact, exact_sqrt, in_64_bits, plain, rounded
 
 
 def count(values):
@@ -23,11 +23,11 @@ def maximum(values):
 
 
 def total(values):
-    """5.5: the sum of integers is an integer of 64 bits; of floats exact, rounded once; of an attribute with a scale, 13."""
+    """5.5: the sum of integers is an integer, null outside 64 bits; of floats exact, rounded once; of an attribute with a scale, 13."""
     if not values:
         return None
     if all(isinstance(v, int) for v in values):
-        return wrapped(sum(values))  # 14, on 1.8
+        return in_64_bits(sum(values))  # 14, on 1.8
     return rounded(sum(exact(v) for v in values))
 
 

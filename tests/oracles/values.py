@@ -50,9 +50,9 @@ def finite(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def wrapped(integer):
-    """An integer of 64 bits in two's complement: results outside them wrap (14, on 1.8)."""
-    return (integer + 2**63) % 2**64 - 2**63
+def in_64_bits(integer):
+    """14, on 1.8: an integer outside 64 bits is null."""
+    return integer if -(2**63) <= integer < 2**63 else None
 
 
 def half_away(fraction):
@@ -148,7 +148,7 @@ def arithmetic(op, a, b):
     if op in "/%" and b == 0:
         return None  # 5.3
     if isinstance(a, int) and isinstance(b, int):
-        return wrapped(whole_arithmetic(op, a, b))
+        return in_64_bits(whole_arithmetic(op, a, b))
     try:
         if op == "+":
             return finite(a + b)
@@ -166,7 +166,7 @@ def arithmetic(op, a, b):
 def negate(a):
     if a is None:
         return None
-    return wrapped(-a) if isinstance(a, int) else -a
+    return in_64_bits(-a) if isinstance(a, int) else -a
 
 
 # --- functions (10.4) ------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def _keeping(function):
 def absolute(value):
     if value is None:
         return None
-    return wrapped(abs(value)) if isinstance(value, int) else abs(value)
+    return in_64_bits(abs(value)) if isinstance(value, int) else abs(value)
 
 
 round_half_away = _keeping(half_away)
@@ -259,7 +259,7 @@ def cast(value, to):
     if to == "float":
         return rounded(number)
     whole = math.trunc(number)
-    return whole if whole == wrapped(whole) else None  # 14, on 1.8
+    return in_64_bits(whole)
 
 
 # --- exact roots -----------------------------------------------------------------------------------------------------

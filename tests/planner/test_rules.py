@@ -380,11 +380,13 @@ def test_unread_grouping_column_stays():
         ("UPPER('ab') ", "'AB'"),
         ("CASE WHEN 1 < 2 THEN 3 ELSE 4 END", "3"),
         ("COALESCE(NULL, 5)", "5"),
-        ("9223372036854775807 + 1", "9223372036854775807+1"),
+        ("9223372036854775807 + 1", "null"),
+        ("4611686018427387904 + 4611686018427387903", "9223372036854775807"),
+        ("-9223372036854775808 - 1", "null"),
         ("CAST('12' AS integer) + v", "12+r.v"),
     ],
 )
-def test_constants_fold_unless_64_bits_may_overflow(written, folded):
+def test_constants_fold_and_are_null_outside_64_bits(written, folded):
     _, root = rewritten(f"SELECT {written} AS y FROM r")
     assert format_expression(only(root, StreamProject).outputs[0][1]) == folded
 

@@ -203,6 +203,17 @@ def test_not_executable_error_points_at_query(folder, capsys):
     assert (error["kind"], error["code"], error["line"]) == ("later", "SN601", 2)
 
 
+def test_failed_queries_are_bounded(folder, capsys):
+    twice = "SELECT temp FROM kinds WHERE temp > (SELECT temp FROM kinds)"
+    (folder / "kinds.csv").write_text("temp,name\n1,a\n2,b\n")
+    arguments = [";\n".join([twice] * 25)]
+    assert call(folder, *arguments) == 3
+    err = capsys.readouterr().err
+    assert err.count("SN511: ") == 20 and "\n5 more queries failed; `-o json` prints all\n" in err
+    assert call(folder, "-o", "json", *arguments) == 3
+    assert capsys.readouterr().out.count('"code": "SN511"') == 25
+
+
 MAIN = """
 import sys
 from importlib.metadata import EntryPoint

@@ -7,6 +7,7 @@ import pytest
 
 from acquisition.errors import InputError
 from acquisition.sources.bad_rows import BadRows
+from acquisition.sources.csv import read_table
 from acquisition.sources.csv_dialect import CsvDialect
 from acquisition.sources.csv_file import CsvFile
 from acquisition.sources.input_format import InputFormat
@@ -105,6 +106,42 @@ def test_more_bad_rows_than_allowed_are_an_error(desk):
     assert "more than 4 rows are wrong; --skip-bad allows more" in desk.errors
     desk.replay(DIRTY, query=NUMBERS, code=3)
     assert "row 3: expected 3 fields" in desk.errors
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ('"1,5"', "where a comma begins the decimals, give `--decimal ,`"),
+        ('"-1.234,5"', "where a comma begins the decimals, give `--decimal ,`"),
+        ("NA", "`--null 'NA'` reads this text as null"),
+        ("--", "`--null '--'` reads this text as null"),
+        ("nan", "`--null 'nan'` reads this text as null"),
+        ("warm", None),
+    ],
+)
+def test_wrong_number_names_the_option_that_reads_it(desk, value, advice):
+    desk.replay(f"_tick,_site,temp\n0,1,2\n60,1,{value}\n", query=NUMBERS, code=3)
+    [line] = [line for line in desk.errors.splitlines() if "SN506" in line]
+    assert line.endswith(
+        f"row 2, column temp: expected a number, found `{value.strip(chr(34))}`" + (f"; {advice}" if advice else "")
+    )
+
+
+def test_rows_that_are_not_utf_8_are_bad_rows(desk):
+    rows = [b"_tick,_site,temp,note", b"0,1,1,fine", "60,1,2,Zürich".encode("latin-1"), b"120,1,3", b"180,1,4,\xff\xfe"]
+    content = b"\n".join([*rows, "240,1,5,Zürich \ufdd0".encode(), b"300,1,x,\xe9"]) + b"\n"
+    for block in (7, 40, 1 << 20):
+        bad = BadRows(10)
+        batch = _read(CsvFile(content, "room", block, bad=bad), bad)
+        assert (batch.columns["temp"].tolist(), batch.columns["note"].tolist()) == ([1, 5], ["fine", "Zürich \ufdd0"])
+        assert bad.report("room")[0] == "room: 4 bad rows left out"
+        assert "  3 x SN502: room, row 2, column note: is not UTF-8" in bad.report("room")
+    bad = BadRows(3)
+    with pytest.raises(InputError) as caught:
+        _read(CsvFile(content, "room", bad=bad), bad)
+    assert caught.value.help == "more than 3 rows are wrong; --skip-bad allows more"
+    with pytest.raises(InputError, match="the header is not UTF-8"):
+        read_table(b"_tick,_site,temp,n\xff\n0,1,1,a\n", "room", bad=BadRows(1))
 
 
 def test_bad_rows_do_not_depend_on_blocks(rng, counts):

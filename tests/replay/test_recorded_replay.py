@@ -102,6 +102,17 @@ def test_one_off_query_is_asked_at_the_end():
     assert moteloom.replay(SCHEMA, {"room": rows}, query, ask=120).to_arrow()["n"].to_pylist() == [3]
 
 
+def test_windows_of_long_stretches_without_data_are_counted():
+    rows = [{"_tick": 60 * at, "_site": 1, "temp": 20} for at in (0, 20_000)]
+    query = "SELECT COUNT(*) AS n FROM room [NOW]"
+    short, whole = (moteloom.replay(SCHEMA, {"room": rows}, query, all_windows=each) for each in (False, True))
+    [skipped] = short.skipped
+    windows = whole.windows()
+    assert len(windows) == 20_001 and whole.skipped == []
+    assert short.windows() == [each for each in windows if not skipped.first <= each.tick <= skipped.last]
+    assert len(short.windows()) + skipped.count == 20_001
+
+
 def test_module_imports_nothing_heavy_before_it_is_used():
     code = "import sys, moteloom; print([n for n in ('numpy', 'pyarrow', 'basestation', 'pandas') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=EXAMPLE.parents[1])

@@ -5,9 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from basestation.testbed import timeline_chart
+from basestation.results.line_chart import LEFT, PANEL, RIGHT, WIDE, choose_ticks, thin
+from basestation.results.line_chart import POINTS as CHART_POINTS
 from basestation.testbed.timeline import POINTS, Timeline, TimelineRecorder
-from basestation.testbed.timeline_chart import LEFT, PANEL, RIGHT, WIDE, draw_timelines
+from basestation.testbed.timeline_chart import draw_timelines
 from tests.simulation.scenario_judge import FOLDER
 from tests.simulation.test_cli import moteloom_sim
 
@@ -63,16 +64,22 @@ def test_run_without_queries_has_a_chart():
 
 
 @pytest.mark.parametrize(
-    ("most", "ticks"),
-    [(1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]), (37.0, [0, 10, 20, 30]), (1e-7, [k * 2e-8 for k in range(6)])],
+    ("low", "most", "ticks"),
+    [
+        (0, 1.0, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        (0, 37.0, [0, 10, 20, 30]),
+        (0, 1e-7, [k * 2e-8 for k in range(6)]),
+        (-3.5, 6.4, [-2, 0, 2, 4, 6]),
+        (20.1, 20.6, [20.1, 20.2, 20.3, 20.4, 20.5, 20.6]),
+    ],
 )
-def test_ticks_of_an_axis_are_round(most, ticks):
-    assert timeline_chart._ticks(most) == pytest.approx(ticks)
+def test_ticks_of_an_axis_are_round(low, most, ticks):
+    assert choose_ticks(low, most) == pytest.approx(ticks)
 
 
 def test_long_runs_are_drawn_with_few_points():
-    made = timeline_chart._thin([(at, at % 2) for at in range(10_000)])
-    assert len(made) <= timeline_chart.POINTS and made[0][1] == pytest.approx(0.5, abs=0.05)
+    made = thin([(at, at % 2) for at in range(10_000)])
+    assert len(made) <= CHART_POINTS and made[0][1] == pytest.approx(0.5, abs=0.05)
 
 
 @pytest.mark.promise("bad-files")

@@ -43,6 +43,7 @@ class BatchedCorrections:
             before = before.take(~find_in(late.ident, before.ident)[1])
             stood.append((before, np.full(len(before), -NEVER), np.ones(len(before), bool)))
             stood.append((rows.new.take(rows.visible), rows.clock[rows.visible], ~rows.deletes[rows.visible]))
+            intake.record_applied(rows.new, np.where(rows.deletes, -1, 1), rows.clock)
             rows.apply(intake.log)
         tuples = concatenate_tuples([part for part, _, _ in stood])
         order = np.argsort(tuples.ident, kind="stable")

@@ -29,6 +29,12 @@ class Correctable(Protocol):
     def insert(self, batch: Batch, complete: int | None) -> None:
         """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
 
+    def insert_stated(self, batch: Batch, complete: int | None) -> None:
+        """Take a tuple that an INSERT states."""
+
+    def record_applied(self, tuples: Tuples, weight: IntArray, clock: IntArray | int) -> None:
+        """Record how corrections leave tuples, for the archive."""
+
     def delete(self, numbers: IntArray, clock: int) -> None:
         """Take tuples back."""
 

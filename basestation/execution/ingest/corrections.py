@@ -75,7 +75,7 @@ class PendingCorrection:
         correction = self.correction
         if correction.how == "insert":
             for batch in _make_insertions(correction, clock):
-                intake.insert(batch, complete)
+                intake.insert_stated(batch, complete)
             return
         known = intake.log.correctable()
         if not len(known):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
-from acquisition.batch import Batch
+from acquisition.batch import BY_KEY, Batch
 from acquisition.extent import Extent, ExtentKind, LatePolicy
 from acquisition.ticks import grid_at_or_after
 from basestation.algebra.record import record
@@ -40,6 +40,15 @@ KEPT_MS = 3_600_000
 later finds them, a correction may name them, and a copy is recognised."""
 KEPT_LONGER_MS = 86_400_000
 """The same where an older copy or correction would show in an answer."""
+
+
+def find_retention(extent: Extent, tick_ms: int, has_history: bool = False) -> int:
+    """Return for how many ticks, at least, a copy or a correction of a tuple finds it.
+
+    With `late append` a copy of a forgotten reading would be a new tuple; a history shows every correction.
+    """
+    longer = has_history or (extent.kind is ExtentKind.SENSED and extent.late is LatePolicy.APPEND)
+    return -(-(KEPT_LONGER_MS if longer else KEPT_MS) // tick_ms)
 
 
 @record
@@ -71,7 +80,7 @@ class Intake:
         """`begun` is the first tick on record. A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
         self.sensed = extent.kind is ExtentKind.SENSED
-        self._kept, self._kept_longer = (-(-ms // tick_ms) for ms in (KEPT_MS, KEPT_LONGER_MS))
+        self._tick_ms = tick_ms
         self.counts: Counter[str] = Counter()
         self._lateness = Lateness(extent, self.counts)
         self.horizon = self._lateness.horizon
@@ -93,6 +102,7 @@ class Intake:
         # Whether all tuples of the step that is going on are known to arrive on time, and in the order of their ticks.
         self._ordered = False
         self._batched: BatchedCorrections | None = None  # of a step of many clock ticks
+        self.applied: list[Batch] | None = None  # corrections that an archive has not taken yet; None: there is none
 
     @property
     def begun(self) -> int:
@@ -313,6 +323,7 @@ class Intake:
     def delete(self, numbers: IntArray, clock: int) -> None:
         """Take tuples back. The key of a reading is free again (semantics 1.5)."""
         old = self.log.current(numbers)
+        self.record_applied(old, constant(-1, len(old)), clock)
         if self.epochs is not None:
             self.epochs.release(old.tick, old.site)
         visible = self._count_corrected(old, clock)
@@ -329,6 +340,7 @@ class Intake:
         if not all_true(changes):
             count_nonzero(self.counts, "unchanged", len(numbers) - int(changes.sum()))
             numbers, old, new = numbers[changes], old.take(changes), new.take(changes)
+        self.record_applied(new, constant(1, len(new)), clock)
         visible = self._count_corrected(old, clock)
         self.step_delta.remove(old.take(visible))
         self.step_delta.insert(new.take(visible))
@@ -336,6 +348,25 @@ class Intake:
         if self.history is not None:
             self.history.correct(new, clock)
         self.log.revise(new)
+
+    def insert_stated(self, batch: Batch, complete: int | None) -> None:
+        """Take a tuple that an INSERT states."""
+        number = np.array([self.log.next])
+        self.insert(batch, complete)
+        if self.applied is not None and self.log.next > number[0] and self.log.there[number].all():
+            self.applied.append(self._as_batch(self.log.current(number), batch.weight, batch.arrival, None))
+
+    def record_applied(self, tuples: Tuples, weight: IntArray, clock: IntArray | int) -> None:
+        """Record how corrections leave tuples, for the archive. A pushed tuple is named by its place among those that were taken."""
+        if self.applied is not None and len(tuples):
+            replaces = constant(BY_KEY, len(tuples)) if self.sensed else tuples.ident + 1
+            self.applied.append(self._as_batch(tuples, weight, np.broadcast_to(clock, len(tuples)), replaces))
+
+    def _as_batch(self, tuples: Tuples, weight: IntArray, clock: IntArray, replaces: IntArray | None) -> Batch:
+        columns = {a.name: tuples.columns[a.name] for a in self.extent.schema}
+        values = {name: vector.values for name, vector in columns.items()}
+        valid = {name: vector.valid for name, vector in columns.items() if vector.valid is not None}
+        return Batch(tuples.tick, tuples.site, clock, weight, values, valid, replaces)
 
     def _count_corrected(self, tuples: Tuples, clock: int) -> BoolArray:
         """Count corrections as those that continuous queries see and those that only history sees; return a mask of the first."""
@@ -365,12 +396,8 @@ class Intake:
 
     @property
     def keys(self) -> int:
-        """For how many ticks, at least, a copy or a correction of a tuple finds it.
-
-        With `late append` a copy of a forgotten reading would be a new tuple; a history shows every correction.
-        """
-        longer = self.history is not None or (self.sensed and self.extent.late is LatePolicy.APPEND)
-        return self._kept_longer if longer else self._kept
+        """For how many ticks, at least, a copy or a correction of a tuple finds it."""
+        return find_retention(self.extent, self._tick_ms, self.history is not None)
 
     @property
     def held(self) -> int:

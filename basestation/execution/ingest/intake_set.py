@@ -29,10 +29,20 @@ class IntakeSet:
         streams = [e for e in catalog if e.kind is not ExtentKind.STORED and e.sites is not None]
         self.extents = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
         self.tables = {e.name: StoredTable(e) for e in catalog if e.kind is ExtentKind.STORED}
+        self._archives = False  # whether corrections are recorded
         self.by_key: dict[ExtentKey, DeliveryIntake[Any]] = {}
         self.by_key.update(self.extents.items())
         self._delivered: dict[ExtentKey, list[Any]] = self._empty()
         self._corrections: dict[ExtentKey, list[PendingCorrection]] = self._empty()
+
+    def declare(self, extent: Extent, begun: int, tick_ms: int) -> None:
+        """Add the intake of a pushed or stored extent whose first tick on record is `begun`."""
+        if extent.kind is ExtentKind.STORED:
+            self.tables[extent.name] = StoredTable(extent)
+            return
+        self.extents[extent.name] = self.by_key[extent.name] = intake = Intake(extent, begun, True, tick_ms)
+        intake.applied = [] if self._archives else None
+        self._delivered[extent.name], self._corrections[extent.name] = [], []
 
     def _empty(self) -> dict[ExtentKey, list[Any]]:
         return {key: [] for key in self.by_key}
@@ -100,6 +110,23 @@ class IntakeSet:
     def first_arrival(self, default: int) -> int:
         """Return the clock tick of the first delivery, if each extent's are in order."""
         return min((int(batches[0].arrival[0]) for batches in self._delivered.values() if batches), default=default)
+
+    def pending_corrections(self) -> list[Correction]:
+        """Return the statements of the current clock tick."""
+        return [pending.correction for found in self._corrections.values() for pending in found]
+
+    def archive_corrections(self) -> None:
+        """Record the corrections that are carried out from now on, for `take_applied`."""
+        self._archives = True
+        for intake in self.extents.values():
+            intake.applied = []
+
+    def take_applied(self) -> list[tuple[str, Batch]]:
+        """Remove and return the corrections that were carried out, each with its extent, in their order."""
+        found = [(name, batch) for name, intake in self.extents.items() for batch in intake.applied or ()]
+        if found:
+            self.archive_corrections()
+        return found
 
     # --- steps -------------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,8 @@
 """Expressions without columns are computed once, at planning time; AND and OR lose their decided terms.
 
-Unknown and false stay distinct: NOT unknown is unknown (semantics 5.1). An integer operation that may leave 64 bits stays
-for the engine.
+Unknown and false stay distinct: NOT unknown is unknown (semantics 5.1).
 """
 
-from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Expression
@@ -30,14 +28,7 @@ def _fold(e: Expression) -> Expression:
     outcome = Evaluation({}, 1).of(e).to_list()[0]
     if e.is_predicate:
         return ex.Truth(outcome)
-    if isinstance(e, ex.Arithmetic | ex.Negative) and e.type is Type.INTEGER and _may_overflow(e):
-        return e
     return ex.Literal(outcome, e.type)
-
-
-def _may_overflow(e: ex.Arithmetic | ex.Negative) -> bool:
-    sizes = [abs(int(part.value or 0)).bit_length() for part in e.parts if isinstance(part, ex.Literal)]
-    return (sum(sizes) if getattr(e, "op", "-") == "*" else max(sizes) + 1) > 62
 
 
 def _decide(e: ex.And | ex.Or) -> Expression:

@@ -511,11 +511,11 @@ def test_live_loop_goes_on_in_next_step_after_many_evaluations():
 
 
 def live_windows(text, clocks, saved=False):
-    """[(tick, n, t)] of each clock tick, and the failures, of an engine that runs live."""
+    """[(tick, n, t)] of each step, and the failures, of an engine that runs live; a step for each clock tick."""
     engine = Engine(read_schema("p: pushed (v:integer) late revise by 5 sec\nq: pushed (v:integer)"), live=True)
     engine.add(1, bind_text(text, engine.catalog)[0])
     given, failures = [], []
-    for clock in range(clocks):
+    for clock in range(clocks) if isinstance(clocks, int) else clocks:
         updates = list(split_singly(engine.on_clock(clock)))
         failures += [(clock, each.message) for each in updates if isinstance(each, QueryFailure)]
         given.append([(each.tick, each.n, each.t) for each in updates if not isinstance(each, QueryFailure)])
@@ -562,3 +562,11 @@ def test_live_loops_combine_in_steps_as_at_once(parts, limit, saved, monkeypatch
     assert windows == [each for of in whole for each in of] == [(w.tick, w.n, w.t) for w in expected.windows()]
     assert [why for _, why in failures] == [why for _, why in ended] and bool(ended) == bool(expected.errors)
     assert max(map(len, found)) < limit
+
+
+def test_live_loop_that_halts_inside_a_step_ends_the_others():
+    text = TWO.format("t < 9", "t, 12 / (3 - t)", "t < 90", "2 * t, 2 * t")  # divides by zero where t is 3
+    single, ended = live_windows(text, 80)
+    at_once, failures = live_windows(text, [79])
+    assert at_once == [[each for of in single for each in of]] and at_once[0]
+    assert [why for _, why in failures] == [why for _, why in ended] == ["the loop cannot go on: division by zero"]

@@ -1,0 +1,30 @@
+"""Memory headroom: whether the intake, which all queries share, finds the memory that a step needs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from acquisition.batch import Batch
+from basestation.execution import thresholds
+
+_PIECE = 1 << 20
+
+
+def estimate_intake_bytes(delivered: Mapping[Any, Sequence[Any]]) -> int:
+    """Return the bytes that the intake of a step over these deliveries takes at most, beside the deliveries."""
+    return thresholds.INTAKE_COPIES * sum(_bytes(batch) for batches in delivered.values() for batch in batches)
+
+
+def _bytes(batch: Any) -> int:
+    columns: Iterable[Any] = batch.columns if isinstance(batch, Batch) else (*batch.keys, *batch.states)
+    return 8 * len(batch) * (4 + len(tuple(columns)))
+
+
+def has_room(size: int) -> bool:
+    """Return whether so many bytes can be allocated now, in pieces as arrays are."""
+    try:
+        pieces = [np.empty(min(_PIECE, size - at), np.uint8) for at in range(0, size, _PIECE)]
+    except MemoryError:
+        return False
+    return len(pieces) > 0

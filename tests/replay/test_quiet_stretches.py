@@ -1,0 +1,298 @@
+"""A replay skips the answers of long stretches without data: the others are equal to those of a replay that skips none."""
+
+import json
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+
+from basestation.cli import replay as verb
+from basestation.execution import thresholds
+from basestation.execution.ingest import intake
+from basestation.execution.plan_checks import StartBeforeRecordError
+from basestation.replay import driver, quiet_stretches, recorded_stream
+from basestation.replay.driver import SKIP_FROM, NotExecutableError, Replay
+from basestation.replay.inputs import read_recording
+from basestation.replay.recorded_ticks import RecordedTicks, find_gaps
+from basestation.replay.result import Result
+from basestation.replay.statements import read_catalog, read_statements
+from gateway.cli import parser_of
+from gateway.diagnostics import DiagnosticError
+from tests.conftest import count_of
+from tests.oracles.generate import CaseMaker
+
+LEAST = 5
+SCHEMA = """
+p: pushed (v:integer) late revise by 9 sec
+q: pushed (v:integer) wait 3 sec late append
+r: sensed (site:integer, v:integer) every 2 sec at sites 1, 2 late revise by 7 sec
+t: stored (v:integer)
+"""
+
+
+def run(schema, inputs, texts, skip_from, at_once=65_536):
+    """(result, skipped answers, in the order of the clock) of a replay."""
+    catalog = read_catalog(schema)
+    statements = read_statements(texts, catalog)
+    recording = read_recording(catalog, inputs, statements)
+    replay = Replay(recording, statements, begin=recording.begin(), skip_from=skip_from, at_once=at_once)
+    result, skipped = Result(replay.queries), []
+    for updates in replay.updates():
+        skipped += replay.skipped
+        replay.skipped.clear()
+        result.add(updates)
+    result.finish(replay.until, replay.ledger())
+    return result, skipped
+
+
+def check(schema, inputs, texts, at_once=65_536, least=LEAST):
+    """Compare a replay that skips with one that does not; return how many answers were skipped."""
+    whole, none = run(schema, inputs, texts, None)
+    found, skipped = run(schema, inputs, texts, least, at_once)
+    assert not none and found.ledger == whole.ledger and found.errors == whole.errors
+    for query in whole.columns:
+        spans = [each for each in skipped if each.query == query]
+        inside = [[] for _ in spans]
+        shown, last, before = [], None, {}
+        for each in whole.history(query):
+            at = next((i for i, span in enumerate(spans) if span.first <= each.tick <= span.last), None)
+            if at is None:
+                shown.append(each)
+                last = each
+            else:
+                before.setdefault(at, last)
+                inside[at].append(each)
+        assert found.history(query) == shown
+        for at, (span, answers) in enumerate(zip(spans, inside, strict=True)):
+            assert (answers[0].tick, answers[-1].tick, len(answers)) == (span.first, span.last, span.count)
+            for answer in answers:
+                assert not hasattr(answer, "weight")
+                if hasattr(answer, "added"):
+                    assert (answer.revision, answer.removed, answer.added) == (0, [], before[at].added)
+    return sum(each.count for each in skipped)
+
+
+def move(inputs, places, rng):
+    """The inputs with a stretch without data at each of some ticks: all that comes or is stamped later moves."""
+    gaps = {place: rng.choice([60, 97, 150]) for place in places}
+    shift = lambda tick: tick + sum(gap for place, gap in gaps.items() if tick >= place)  # noqa: E731
+    every = lambda row: {  # noqa: E731
+        name: shift(value) if name in ("_tick", "_arrival") else value for name, value in row.items()
+    }
+    return {
+        name: [(shift(tick), rows) for tick, rows in given] if name == "kinds" else [every(row) for row in given]
+        for name, given in inputs.items()
+    }
+
+
+class QuietMaker(CaseMaker):
+    """Cases in which late tuples are revised for a short time, so that short stretches can be skipped."""
+
+    def schema(self):
+        lines = super().schema().replace("late revise by 1 min", "late revise by 9 sec").splitlines()
+        return "".join(
+            f"{line}\n" if "late" in line or "stored" in line else f"{line} late revise by 5 sec\n" for line in lines
+        )
+
+
+@pytest.fixture(autouse=True)
+def narrow_gaps(monkeypatch):
+    """Short gaps count as gaps, and tuples are kept for a short time."""
+    monkeypatch.setattr(intake, "KEPT_MS", 15_000)
+    monkeypatch.setattr(intake, "KEPT_LONGER_MS", 25_000)
+    monkeypatch.setattr(recorded_stream, "RecordedTicks", partial(RecordedTicks, least_gap=5))
+
+
+def test_any_query_answers_as_without_skipping(rng):
+    checked = skipped = 0
+    for _ in range(count_of(25, 1_000)):
+        seed = rng.getrandbits(64)
+        make, dice = QuietMaker(seed), random.Random(seed)
+        schema, inputs = make.schema(), make.inputs()
+        places = sorted(dice.sample(range(1, 14), dice.choice([1, 1, 2])))
+        try:
+            skipped += check(schema, move(inputs, places, dice), [make.query()], dice.choice([1, 7, 65_536])) > 0
+            checked += 1
+        except (DiagnosticError, NotExecutableError, StartBeforeRecordError):
+            continue
+    assert checked > 12 and skipped
+
+
+INPUTS = {
+    "p": [
+        {"_arrival": t, "_tick": t - 3 * (t % 5 == 0), "v": t % 4} for t in (*range(5, 20), *range(300, 311), 700, 701)
+    ],
+    "q": [{"_arrival": t, "v": t % 3} for t in (1, 8, 9, 299, 305, 690, 1_000)],
+    "r": [
+        {"_tick": t, "_site": s, "v": t % 7} for t in (0, 2, 4, 16, 300, 304, 702) for s in (1, 2) if t % 3 or s == 1
+    ],
+    "t": [(0, [{"v": 1}, {"v": 2}]), (305, [{"v": 2}])],
+}
+"""Data with three stretches without any; the first tuples behind each are late."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT v FROM p",
+        "SELECT site, v FROM r WHERE v > 1",
+        "SELECT SUM(v) AS s, COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 3 SEC]",
+        "SELECT site, AVG(v) AS a FROM r [FROM NOW-9 TO NOW SLIDE 5 SEC] GROUP BY site",
+        "SELECT v FROM q [FROM NOW-3 TO NOW-1 SLIDE 2 SEC]",
+        "SELECT SUM(v) AS s FROM p [FROM NOW-2 TO NOW SLIDE 2 ROWS]",
+        "SELECT COUNT(*) AS n FROM p [UNBOUNDED SLIDE 5 SEC]",
+        "ISTREAM(SELECT v FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
+        "DSTREAM(SELECT site, v FROM r [NOW])",
+        "RSTREAM(SELECT v, COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 3 SEC] GROUP BY v)",
+        "SELECT MAX(m) AS m FROM ISTREAM(SELECT MAX(v) AS m FROM p [FROM NOW-4 TO NOW SLIDE 2 SEC]) [FROM NOW-8 TO NOW SLIDE 4 SEC]",
+        "SELECT p.v, r.site FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], r [FROM NOW-6 TO NOW SLIDE 3 SEC] WHERE p.v = r.v",
+        "SELECT p.v FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], t [SCAN 3 SEC] WHERE p.v = t.v",
+        "SELECT v FROM t [SCAN 7 SEC]",
+    ],
+)
+def test_query_skips_quiet_stretches_and_answers_the_same(text):
+    found = check(SCHEMA, INPUTS, [text])
+    assert (found > 0) == ("2 ROWS" not in text and text != "SELECT v FROM p")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT tick, v FROM p WHERE tick > 400",
+        "SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 5 SEC]",
+        "SELECT COUNT(*) AS n FROM r [FROM NOW-2 TO NOW SLIDE 2 ROWS]",
+        "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
+        "RSTREAM(SELECT v FROM t [SCAN 7 SEC])",
+        "SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC] FOR 500 SEC",
+        "SELECT SUM(v) AS s FROM p FOR (t = ST; t < 900; t += 2) { WindowIs(p, 1, t); }",
+        "SELECT COUNT(*) AS n FROM p.history AS h [SCAN 5 SEC]",
+    ],
+)
+def test_query_that_depends_on_elapsed_time_is_not_skipped(text):
+    assert check(SCHEMA, INPUTS, [text]) == 0
+
+
+@pytest.mark.parametrize("late", ["late revise by 50 sec", "late revise by 1 sec ahead 50 sec"])
+def test_tuple_across_a_stretch_stays_as_late_or_early_as_it_was(late):
+    rows = [(0, 0), (5, 300), (300, 300), (301, 4), (302, 302)]  # (arrival, tick)
+    inputs = {"p": [{"_arrival": arrival, "_tick": tick, "v": 1} for arrival, tick in rows]}
+    text = "SELECT COUNT(*) AS n FROM p [FROM NOW-3 TO NOW SLIDE 1 SEC]"
+    assert check(f"p: pushed (v:integer) {late}", inputs, [text]) > 0
+
+
+def test_copy_of_forgotten_reading_is_judged_the_same(monkeypatch):
+    monkeypatch.setattr(intake, "KEPT_LONGER_MS", 400_000)
+    monkeypatch.setattr(thresholds, "PRUNE_AFTER_TUPLES", (1, 1))
+    ticks = [*((tick, tick) for tick in (*range(30), *range(2_000, 2_100))), (2_100, 27), (2_101, 2_101)]
+    inputs = {"r": [{"_arrival": arrival, "_tick": tick, "_site": 1, "v": arrival % 7} for arrival, tick in ticks]}
+    schema = "r: sensed (site:integer, v:integer) every 1 sec at sites 1 late append"
+    assert check(schema, inputs, ["SELECT COUNT(*) AS n FROM r [FROM NOW-3 TO NOW SLIDE 1 SEC]"]) > 0
+    result, _ = run(schema, inputs, ["SELECT v FROM r"], LEAST)
+    assert result.ledger["r"]["accepted"] == len(ticks)
+
+
+@pytest.mark.parametrize("late", ["late append", "late drop"])
+def test_extent_without_horizon_skips(late):
+    inputs = {"p": [{"_arrival": 0, "v": 1}, {"_arrival": 400_000, "v": 2}]}
+    assert (
+        check(f"p: pushed (v:integer) {late}", inputs, ["SELECT SUM(v) AS s FROM p [FROM NOW-59 TO NOW SLIDE 1 MIN]"])
+        > 0
+    )
+
+
+def test_few_answers_are_given_and_many_steps_are_not_computed(monkeypatch):
+    inputs = {"r": [{"_tick": tick, "_site": 1, "v": 1} for tick in (0, 60, 1_800)]}
+    schema, text = (
+        "r: sensed (site:integer, v:integer) every 1 sec at sites 1 late revise by 7 sec",
+        "SELECT COUNT(*) AS n FROM r [FROM NOW-9 TO NOW SLIDE 1 MIN]",
+    )
+    assert check(schema, inputs, [text], least=60) == 0
+    assert check(schema, inputs, ["SELECT v FROM r"], least=60) > 60
+    monkeypatch.setattr(quiet_stretches, "MANY_STEPS", 10)
+    assert check(schema, inputs, [text], least=60) > 0
+
+
+def test_several_queries_and_a_later_one_skip_together():
+    texts = [
+        "SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 2 SEC]",
+        "SELECT v FROM r [FROM NOW-4 TO NOW SLIDE 4 SEC]",
+        ("SELECT v FROM p [FROM NOW-30 TO NOW SLIDE 4 SEC]", 310),
+    ]
+    assert check(SCHEMA, INPUTS, texts) > 0
+    assert check(SCHEMA, INPUTS, [*texts, "SELECT COUNT(*) AS n FROM p.history"]) == 0
+    assert check(SCHEMA, INPUTS, [*texts, ("REVISE p SET v = 9 WHERE tick = 301", 400)]) == 0
+
+
+def test_two_readings_10_billion_ticks_apart_take_few_windows():
+    inputs = {"p": [{"_tick": 0, "v": 1}, {"_tick": 10**10, "v": 2}]}
+    text = "SELECT SUM(v) AS s FROM p [FROM NOW-3 TO NOW SLIDE 1 SEC]"
+    result, [skipped] = run("p: pushed (v:integer)", inputs, [text], SKIP_FROM)
+    windows = result.windows()
+    assert len(windows) < 100 and len(windows) + skipped.count == 10**10 + 1
+    assert [(each.tick, each.added) for each in windows if each.added != [(None,)]] == [
+        *((tick, [(1,)]) for tick in range(4)),
+        (10**10, [(2,)]),
+    ]
+
+
+def test_recorded_ticks_keep_wide_gaps_in_any_order(rng):
+    ticks = [rng.randrange(10_000) // 300 * 300 for _ in range(40)]
+    found = RecordedTicks(least_gap=250)
+    for at in range(0, 40, 7):
+        found.add(np.array(ticks[at : at + 7]))
+    assert [low for low, _ in found.intervals()] == [high for _, high in found.intervals()] == sorted(set(ticks))
+    assert find_gaps([(5, 9), (7, 8), (20, 30)], 0, 40) == [(0, 5), (9, 20), (30, 40)]
+    assert find_gaps([(5, 9), (50, 60)], 6, 40) == [(9, 40)]
+
+
+def test_recorded_ticks_stay_few():
+    found = RecordedTicks(least_gap=1)
+    for begin in range(0, 300_000, 1_000):
+        found.add(np.arange(begin, begin + 1_000) * 10)
+    found.add(np.array([10_000_000]))
+    assert found.intervals() == [(0, 2_999_990), (10_000_000, 10_000_000)]
+
+
+@pytest.fixture
+def command(tmp_path, capsys):
+    """command(*arguments): (standard output, standard error) of a replay of two readings far apart."""
+    (tmp_path / "schema").write_text("p: pushed (v:integer)\n")
+    (tmp_path / "p.csv").write_text("_tick,v\n0,1\n4000000,2\n")
+
+    def ask(*arguments):
+        given = ["--schema", f"{tmp_path}/schema", "--input", f"p={tmp_path}/p.csv", *arguments]
+        assert verb.run(parser_of("replay", verb).parse_args(given)) == 0
+        return capsys.readouterr()
+
+    return ask
+
+
+def test_command_sums_skipped_windows_up(command):
+    rows = "SELECT v FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN]"
+    assert "\n66,663 windows without rows, from 240 to 3999960\n" in command(rows, "--until", "4000019").out
+    total = "SELECT SUM(v) AS s FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN]"
+    [line] = [line for line in command(total).out.splitlines() if "same rows" in line]
+    assert line == "66,659 windows with the same rows, from 420 to 3999900; --all shows them"
+    [skipped] = [json.loads(line) for line in command(total, "-o", "json").out.splitlines() if '"skipped"' in line]
+    times = {"from_time": "1970-01-01T00:07:00Z", "to_time": "1970-02-16T07:05:00Z"}
+    assert skipped == {"type": "skipped", "query": 1, "from": 420, "to": 3999900, **times, "count": 66659}
+    printed = command(total, "-o", "csv")
+    assert "query 1: 66,659 windows from tick 420 to 3999900 have the same rows; --all prints them\n" in printed.err
+    assert len(printed.out.splitlines()) + 66659 == len(command(total, "-o", "csv", "--all").out.splitlines()) == 66668
+    assert "same rows" not in command(rows.replace("v FROM", "v + 1 FROM"), "-o", "json", "--all").err
+    printed = command(total, "-o", "csv", "--time", "utc")
+    span = "1970-01-01T00:07:00Z to 1970-02-16T07:05:00Z"
+    assert f"query 1: 66,659 windows from {span} have the same rows; --all prints them\n" in printed.err
+
+
+def test_long_computation_is_announced_with_a_remedy(command, monkeypatch):
+    monkeypatch.setattr(driver, "MANY_STEPS", 2)
+    text = "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN])"
+    announced = "66,666 windows or epochs without data are computed one by one, which takes long"
+    assert (
+        f"{announced}: a query depends on time that passes; --from and --until can leave them out\n"
+        in command(text).err
+    )
+    assert "one by one" not in command(text, "--until", "60").err
+    assert "one by one" not in command("SELECT COUNT(*) AS n FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN]").err
