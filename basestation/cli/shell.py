@@ -6,13 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics, print_input_error, read
+from basestation.cli.recording_arguments import add_recording, apply_format_file, parse_tick, read_format
 from basestation.cli.replay import _input, _inputs
 from basestation.cli.station_arguments import UNREACHABLE, add_station, client_of, print_station_error
 
 HELP = "ask a running station or recordings, statement by statement; `moteloom` alone in a terminal does the same"
 EXAMPLE = """moteloom shell
   moteloom shell --url http://127.0.0.1:8137
-  moteloom shell --schema examples/roadbridge/schema.sneeql --input road=examples/roadbridge/recording/road.csv"""
+  moteloom shell --schema examples/roadbridge/schema.sneeql --input road=examples/roadbridge/recording/road.csv
+  moteloom shell --schema lab.sneeql --input lab=log.csv --time-column when --zone Europe/Zurich --snap"""
+_OF_RECORDINGS = (
+    "input", "tick", "time_column", "site_column", "zone", "time_unit", "time_format", "snap", "site_prefix", "delimiter", "decimal",
+    "encoding", "null", "columns", "skip_lines", "skip_bad", "format", "allow_rejected",
+)  # fmt: skip
 if TYPE_CHECKING:
     from basestation.shell.answer_source import AnswerSource
 
@@ -35,6 +41,13 @@ examples:
         metavar="EXTENT[@TICK]=FILE",
         help="the recorded data of an extent, as for replay",
     )
+    source.add_argument(
+        "--tick",
+        type=parse_tick,
+        metavar="SPAN",
+        help="the length of a tick of the recordings, such as 1ms; default: 1s",
+    )
+    add_recording(parser)
     add_station(parser)
 
 
@@ -44,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     from gateway.diagnostics import DiagnosticError
     from moteloom.client import StationError
 
-    if args.input and args.schema is None:
-        print("moteloom shell: --input needs --schema", file=sys.stderr)
+    if args.schema is None and (given := [name for name in _OF_RECORDINGS if getattr(args, name)]):
+        print(f"moteloom shell: --{given[0].replace('_', '-')} is about recordings and needs --schema", file=sys.stderr)
         return REFUSED
     try:
         source = _open_recordings(args) if args.schema is not None else _open_station(args)
@@ -85,8 +98,13 @@ def _open_recordings(args: argparse.Namespace) -> "AnswerSource":
     from basestation.replay.statements import read_catalog
     from basestation.shell.recordings import RecordingSource
 
-    catalog = read_catalog(read(args.schema), args.schema)
-    return RecordingSource(catalog, _inputs(args.input, catalog), Path(args.schema).parent)
+    apply_format_file(args)
+    catalog = read_catalog(read(args.schema), args.schema, args.tick or 1_000)
+    form = read_format(args, catalog.tick_ms)
+    source = RecordingSource(catalog, _inputs(args.input, catalog), Path(args.schema).parent, form)
+    if not args.allow_rejected:
+        source.check()
+    return source
 
 
 def _open_station(args: argparse.Namespace) -> "AnswerSource":

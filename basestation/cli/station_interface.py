@@ -26,6 +26,7 @@ class Interface:
     limits: "RequestLimits"
     has_tokens: bool
     query_limits: "QueryLimits | None" = None
+    results_of_user: int | None = None
 
     def describe(self, data: Path) -> str:
         """The protection of the interface, for the banner."""
@@ -85,8 +86,15 @@ def read_interface(options: argparse.Namespace) -> Interface:
     )
     tls = None if certificate is None or key is None else Certificate(certificate, key)
     most = QueryLimits()
-    query_limits = QueryLimits(given.queries or most.queries, given.queries_of_user or most.of_user)
-    return Interface(host, port, tls, limits, not options.no_token, query_limits)
+    query_limits = QueryLimits(
+        given.queries or most.queries,
+        given.queries_of_user or most.of_user,
+        None if given.state_mb is None else given.state_mb * 1_000_000,
+        None if given.state_mb_of_user is None else given.state_mb_of_user * 1_000_000,
+        given.cpu_share,
+        given.cpu_share_of_user,
+    )
+    return Interface(host, port, tls, limits, not options.no_token, query_limits, given.results_of_user)
 
 
 def publish_certificate(interface: Interface, data: Path) -> None:

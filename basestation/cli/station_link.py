@@ -82,6 +82,8 @@ def make_publisher(options: argparse.Namespace, journal: "Journal") -> "Abstract
     from gateway.errors import TransportError
 
     if options.publish is None:
+        if options.home_assistant:
+            raise TransportError("--home-assistant needs --publish: its sensors are answers on a broker")
         return nullcontext()
     from basestation.station.result_publisher import ResultPublisher
 
@@ -91,7 +93,7 @@ def make_publisher(options: argparse.Namespace, journal: "Journal") -> "Abstract
         raise TransportError(
             "--publish needs a broker: --publish mqtt://host/prefix, or a table [link] in the deployment"
         )
-    return ResultPublisher(journal, settings, options.data)
+    return ResultPublisher(journal, settings, options.data, options.home_assistant)
 
 
 def describe_broker(settings: "BrokerSettings") -> str:

@@ -1,9 +1,9 @@
 """Access: the scopes of tokens, the scope that each route needs, and the holder of the token of a request.
 
 read      the station, and the queries and results of one's own
-submit    and submit, replace, pause, resume and stop queries of one's own
+submit    and submit, replace, pause, resume and stop queries of one's own, and try them as jobs
 tag       write data: push tuples, correct them
-operate   and all of that for the queries of all
+operate   and all of that for the queries of all, and declare extents
 admin     everything
 """
 
@@ -56,8 +56,15 @@ SCOPES = {
     ("PUT", "/v1/extents/{name}/rows"): TokenScope.TAG,
     ("POST", "/v1/statements"): TokenScope.TAG,
     ("GET", "/v1/tables"): TokenScope.READ,
+    ("POST", "/v1/trials"): TokenScope.SUBMIT,
+    ("GET", "/v1/jobs"): TokenScope.READ,
+    ("GET", "/v1/jobs/{job}"): TokenScope.READ,
+    ("GET", "/v1/jobs/{job}/results"): TokenScope.READ,
+    ("POST", "/v1/jobs/{job}/cancel"): TokenScope.SUBMIT,
+    ("DELETE", "/v1/jobs/{job}"): TokenScope.SUBMIT,
     ("GET", "/v1/motes"): TokenScope.READ,
     ("GET", "/v1/extents"): TokenScope.READ,
+    ("PUT", "/v1/extents/{name}"): TokenScope.OPERATE,
     ("GET", "/v1/extents/{name}/latest"): TokenScope.READ,
     ("GET", "/v1/topology"): TokenScope.READ,
     ("GET", "/v1/events"): TokenScope.READ,

@@ -14,11 +14,14 @@ from starlette.middleware import Middleware
 from basestation.rest.access import AccessStore
 from basestation.rest.audit_routes import audit_routes
 from basestation.rest.control import StationControl
-from basestation.rest.guard import HEADERS, BodyTooLargeError, Guard, check_access
+from basestation.rest.event_routes import event_routes
+from basestation.rest.guard import HEADERS, Guard, check_access
 from basestation.rest.guarded_control import GuardedControl
+from basestation.rest.job_routes import job_routes
 from basestation.rest.limits import RequestLimits
 from basestation.rest.openapi import make_document
 from basestation.rest.query_routes import query_routes
+from basestation.rest.request_body import BodyRefusedError
 from basestation.rest.result_routes import result_routes
 from basestation.rest.session_routes import session_routes
 from basestation.rest.sessions import Sessions
@@ -50,12 +53,13 @@ def make_api(
         middleware=[Middleware(Guard, store=access, limits=limits, sessions=sessions, respond=_respond)],
     )  # fmt: skip
     api.state.access, api.state.limits = access, limits
-    control = GuardedControl(control)
-    routers = (query_routes(control), text_routes(control), upload_routes(control))
+    control = guarded = GuardedControl(control)
+    routers = (query_routes(guarded), text_routes(control), upload_routes(control), job_routes(control))
     for router in (
         *routers,
         result_routes(control, is_ending),
-        station_routes(control, is_ending),
+        station_routes(control),
+        event_routes(control, is_ending),
         audit_routes(access),
         session_routes(access, sessions),
     ):
@@ -67,7 +71,7 @@ def make_api(
     api.add_exception_handler(MoteloomError, lambda _, error: _respond(_failed(error)))
     api.add_exception_handler(RequestValidationError, lambda _, error: _respond(_misused(error)))
     api.add_exception_handler(Exception, lambda request, error: _respond(_broken(request, error)))
-    api.add_exception_handler(BodyTooLargeError, lambda _, error: _respond(_too_large(error)))
+    api.add_exception_handler(BodyRefusedError, lambda _, error: _respond(_refused_body(error)))
     api.add_exception_handler(HTTPException, lambda _, error: _respond(_rejected(error)))
     return api
 
@@ -112,8 +116,8 @@ def _misused(error: Exception) -> HttpProblemError:
     return HttpProblemError(422, "bad-request", f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")
 
 
-def _too_large(error: Exception) -> HttpProblemError:
-    assert isinstance(error, BodyTooLargeError)
+def _refused_body(error: Exception) -> HttpProblemError:
+    assert isinstance(error, BodyRefusedError)
     return error.problem
 
 

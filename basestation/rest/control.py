@@ -1,6 +1,6 @@
 """StationControl: the calls that the routes of the REST interface make on a running station."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +20,15 @@ class ResultPage:
 
 
 @dataclass(frozen=True, slots=True)
+class JobPage:
+    """Lines of the results of a job, the number to ask for `after` next time, and whether no more will come."""
+
+    lines: tuple[str, ...]
+    next: int
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """A figure with a value for each combination of its labels. The name of a counter ends in `_total`."""
 
@@ -33,9 +42,15 @@ class StationControl(Protocol):
     """Every method may be called from any thread. A `query` is a number or a name. KeyError: there is no such query."""
 
     def submit(
-        self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
+        self,
+        text: str,
+        key: str | None,
+        name: str | None = None,
+        owner: str | None = None,
+        active: str | None = None,
+        keep: int | None = None,
     ) -> JsonObject:
-        """Accept a query of a user, which runs in its `active` hours. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
+        """Accept a query of a user, which runs in its `active` hours; its newest `keep` updates are kept. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         """The effect that a submission would have now: plan, costs, motes that would change. DiagnosticError where it cannot run."""
@@ -57,6 +72,7 @@ class StationControl(Protocol):
         name: str | None = None,
         only: str | None = None,
         active: str | None = None,
+        keep: int | None = None,
     ) -> JsonObject:
         """Accept a query in the place of another, which answers no window after this tick. It has the same owner.
 
@@ -72,17 +88,23 @@ class StationControl(Protocol):
     def load(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
         """Give a stored extent a new version for good; the receipt. KeyError: there is no such extent."""
 
+    def declare(self, name: str, text: str, key: str | None) -> JsonObject:
+        """Add the pushed or stored extent that a text declares, for good. DiagnosticError."""
+
     def tables(self) -> list[JsonObject]:
         """The versions of each stored extent."""
 
     def correct(self, text: str, key: str | None) -> JsonObject:
         """Carry out REVISE, DELETE and INSERT for good; the receipt. DiagnosticError."""
 
-    def change(self, query: str, kind: str) -> JsonObject:
+    def change(self, query: str, kind: str, key: str | None = None) -> JsonObject:
         """`stop`, `pause`, `resume` or `drain` a query."""
 
     def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
         """The queries with numbers above `after`, in a state or in any, of an owner or of all, the oldest first."""
+
+    def versions(self) -> tuple[int, int]:
+        """Two numbers that grow: one where the list of queries has changed, one where newest values may have."""
 
     def query(self, query: str) -> JsonObject:
         """One query."""
@@ -112,12 +134,41 @@ class StationControl(Protocol):
         """The extents that queries may read."""
 
     def events(
-        self, after: int, limit: int, query: int | None, owner: str | None = None
+        self, after: int, limit: int, query: int | None, owner: str | None = None, kind: str | None = None
     ) -> tuple[list[JsonObject], int]:
-        """Operational events with numbers above `after`, all or those about a query; the number to ask for `after` next time.
+        """Operational events with numbers above `after`, all or those about a query or of a kind; the number to ask for `after` next time.
 
         With `owner`, none about the queries of others.
         """
+
+    def start_trial(
+        self,
+        text: str,
+        span_ms: int,
+        seed: int,
+        rows: Mapping[str, Sequence[JsonObject]] | None,
+        key: str | None,
+        owner: str | None,
+    ) -> JsonObject:
+        """Try a query as a job, on simulated motes for so long, or over rows by extent. DiagnosticError."""
+
+    def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
+        """The jobs with numbers above `after`, of a user or of all, the oldest first."""
+
+    def job(self, number: int, only: str | None = None) -> JsonObject:
+        """One job. KeyError: there is none with this number; with `only`, unless that is its owner. So below."""
+
+    def job_results(self, number: int, after: int, limit: int, only: str | None = None) -> JobPage:
+        """Lines of the results of a job behind the first `after`."""
+
+    def cancel_job(self, number: int, only: str | None = None) -> JsonObject:
+        """End a job; its results so far stay."""
+
+    def delete_job(self, number: int, only: str | None = None) -> None:
+        """End a job, and forget it with its results."""
+
+    def event_bounds(self) -> tuple[str, int]:
+        """The epoch of the numbers of events, and the number of the newest one."""
 
     def metrics(self) -> list[Metric]:
         """Figures of the station, of its data and of its file."""

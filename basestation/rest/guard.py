@@ -13,7 +13,6 @@ from functools import partial
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,10 +27,10 @@ from basestation.rest.access import (
     is_audited,
     needed_scope,
 )
-from basestation.rest.limits import RateLimiter, RequestLimits
+from basestation.rest.limits import BodyBudget, RateLimiter, RequestLimits
+from basestation.rest.request_body import RequestBody, describe_too_long
 from basestation.rest.sessions import COOKIE, Sessions
 from basestation.rest.wire import HttpProblemError
-from gateway.errors import MoteloomError
 from gateway.log import get_log
 
 log = get_log(__name__)
@@ -51,18 +50,6 @@ UNKNOWN = Principal("", frozenset())
 """The holder of a request without a valid token."""
 
 
-class BodyTooLargeError(HTTPException, MoteloomError):
-    """More of a body came than is read. A web framework passes this kind of exception through, and no other."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(413)
-        self.problem = _too_long(most)
-
-
-def _too_long(most: int) -> HttpProblemError:
-    return HttpProblemError(413, "too-long", f"a body has at most {most:,} bytes", "send it in parts")
-
-
 class Guard:
     """The application behind the access rules. A `store` of None admits every request of this machine, and has no audit."""
 
@@ -78,6 +65,7 @@ class Guard:
         self._sessions = sessions
         self._rates = RateLimiter(limits.requests_per_second, limits.burst)
         self._open: Counter[int | str] = Counter()
+        self._bytes = BodyBudget(limits.token_bytes_open, limits.all_bytes_open)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # there are none; without an answer each attempt is an error in the log
@@ -99,9 +87,11 @@ class Guard:
             return
         reset = current.set(record)
         self._open[key] += 1
+        body = RequestBody(scope, receive, self._limits, self._bytes, key)
         try:
-            await self._app(scope, self._limit_body(scope, receive), answer.send)
+            await self._app(scope, body.receive, answer.send)
         finally:
+            body.close()
             self._open -= Counter({key: 1})
             current.reset(reset)
             if record.entry is not None and self._store is not None:  # a request that fails has a result too
@@ -142,20 +132,6 @@ class Guard:
                 headers={"retry-after": str(math.ceil(wait))},
             )  # fmt: skip
 
-    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
-        read = 0
-
-        async def receive_limited() -> Message:
-            nonlocal read
-            message = await receive()
-            most = self._limits.largest_body(needed_scope(scope["method"], scope["route"].path))
-            read += len(message.get("body", b""))
-            if read > most:
-                raise BodyTooLargeError(most)
-            return message
-
-        return receive_limited
-
 
 class _Answer:
     """Sends an answer on, with the headers of security, and notes its status and the code of its problem."""
@@ -186,7 +162,7 @@ async def check_access(request: Request) -> None:
     needed = needed_scope(request.method, path)
     declared, most = request.headers.get("content-length", ""), limits.largest_body(needed)
     if declared.isascii() and declared.isdecimal() and int(declared[:19]) > most:
-        raise _too_long(most)
+        raise describe_too_long(most)
     if not record.holder.may(needed):
         problem = HttpProblemError(
             403, "lesser-scope", f"this needs a token with the scope `{needed.value}`",

@@ -4,8 +4,10 @@ Every call checks the owner of the query it is about, so a route cannot forget t
 does not exist. A name is resolved to a number first: a number never changes its owner.
 """
 
+from collections.abc import Mapping, Sequence
+
 from basestation.rest.access import current
-from basestation.rest.control import JsonObject, Metric, ResultPage, StationControl
+from basestation.rest.control import JobPage, JsonObject, Metric, ResultPage, StationControl
 from basestation.rest.wire import HttpProblemError
 
 
@@ -16,14 +18,20 @@ class GuardedControl:
         self._control = control
 
     def submit(
-        self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
+        self,
+        text: str,
+        key: str | None,
+        name: str | None = None,
+        owner: str | None = None,
+        active: str | None = None,
+        keep: int | None = None,
     ) -> JsonObject:
         holder = current.get().holder
         if owner not in (None, holder.name) and not holder.sees_all:
             raise HttpProblemError(
                 403, "lesser-scope", "this token may not submit queries of others", "leave `owner` out"
             )
-        return _note(self._control.submit(text, self._own(key), name, owner or holder.name or None, active))
+        return _note(self._control.submit(text, self._own(key), name, owner or holder.name or None, active, keep))
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         return self._control.dry_run(text, name)
@@ -39,6 +47,9 @@ class GuardedControl:
 
     def load(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
         return self._control.load(extent, body, form, self._own(key))
+
+    def declare(self, name: str, text: str, key: str | None) -> JsonObject:
+        return self._control.declare(name, text, self._own(key))
 
     def tables(self) -> list[JsonObject]:
         return self._control.tables()
@@ -57,11 +68,12 @@ class GuardedControl:
         name: str | None = None,
         only: str | None = None,
         active: str | None = None,
+        keep: int | None = None,
     ) -> JsonObject:
-        return _note(self._control.replace(query, text, self._own(key), name, self._only, active))
+        return _note(self._control.replace(query, text, self._own(key), name, self._only, active, keep))
 
-    def change(self, query: str, kind: str) -> JsonObject:
-        return _note(self._control.change(self._find(query), kind))
+    def change(self, query: str, kind: str, key: str | None = None) -> JsonObject:
+        return _note(self._control.change(self._find(query), kind, self._own(key)))
 
     def find(self, query: str, only: str | None = None) -> int:
         return self._control.find(query, self._only)
@@ -70,6 +82,14 @@ class GuardedControl:
         if self._only is not None and owner not in (None, self._only):
             return []
         return self._control.queries(after, limit, state, self._only or owner)
+
+    def versions(self) -> tuple[int, int]:
+        return self._control.versions()
+
+    @property
+    def visible_owner(self) -> str | None:
+        """The owner whose queries this request may see; None where all are visible."""
+        return self._only
 
     def query(self, query: str) -> JsonObject:
         return self._control.query(self._find(query))
@@ -100,10 +120,40 @@ class GuardedControl:
         return self._control.extents()
 
     def events(
-        self, after: int, limit: int, query: int | None, owner: str | None = None
+        self, after: int, limit: int, query: int | None, owner: str | None = None, kind: str | None = None
     ) -> tuple[list[JsonObject], int]:
         self._identify_again()
-        return self._control.events(after, limit, query, self._only or owner)
+        return self._control.events(after, limit, query, self._only or owner, kind)
+
+    def event_bounds(self) -> tuple[str, int]:
+        return self._control.event_bounds()
+
+    def start_trial(
+        self,
+        text: str,
+        span_ms: int,
+        seed: int,
+        rows: Mapping[str, Sequence[JsonObject]] | None,
+        key: str | None,
+        owner: str | None,
+    ) -> JsonObject:
+        name = owner or current.get().holder.name or None
+        return self._control.start_trial(text, span_ms, seed, rows, self._own(key), name)
+
+    def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
+        return self._control.jobs(after, limit, self._only or owner)
+
+    def job(self, number: int, only: str | None = None) -> JsonObject:
+        return self._control.job(number, self._only)
+
+    def job_results(self, number: int, after: int, limit: int, only: str | None = None) -> JobPage:
+        return self._control.job_results(number, after, limit, self._only)
+
+    def cancel_job(self, number: int, only: str | None = None) -> JsonObject:
+        return self._control.cancel_job(number, self._only)
+
+    def delete_job(self, number: int, only: str | None = None) -> None:
+        self._control.delete_job(number, self._only)
 
     def metrics(self) -> list[Metric]:
         return self._control.metrics()

@@ -1,6 +1,7 @@
 """Limits: how much one token may ask of a station, and how much of a request is read."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
@@ -10,13 +11,19 @@ from basestation.rest.access import TokenScope
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
     """Of each token: requests a second in the long run, `burst` of them at once, and so many open at a time, streams among
-    them. `body_bytes` is of a request, `upload_bytes` of one that brings data."""
+    them. `body_bytes` is of a request, `upload_bytes` of one that brings data. The bodies of open requests have `token_bytes_open`
+    of one token, `all_bytes_open` of all. A body has to come within `body_seconds`, and a second more for each
+    `body_bytes_per_second` of it."""
 
     requests_per_second: float = 200.0
     burst: int = 1_000
     open_requests: int = 256
     body_bytes: int = 1_000_000
     upload_bytes: int = 128 * 1024 * 1024
+    token_bytes_open: int = 256 * 1024 * 1024
+    all_bytes_open: int = 512 * 1024 * 1024
+    body_seconds: float = 30.0
+    body_bytes_per_second: int = 10_000
 
     def largest_body(self, scope: TokenScope) -> int:
         """The bytes that a route may read that needs a scope."""
@@ -42,3 +49,26 @@ class RateLimiter:
         if len(self._filled) > self.MOST_KEYS:
             del self._filled[next(iter(self._filled))]
         return wait
+
+
+class BodyBudget:
+    """The bytes of the bodies of open requests, of each token and of all."""
+
+    def __init__(self, of_token: int, of_all: int) -> None:
+        self._most = of_token, of_all
+        self._open: Counter[Hashable] = Counter()
+        self._total = 0
+
+    def take(self, key: Hashable, count: int) -> int | None:
+        """Take bytes for a request; None, or how many could be taken now where these are too many."""
+        left = min(self._most[0] - self._open[key], self._most[1] - self._total)
+        if count > left:
+            return max(0, left)
+        self._open[key] += count
+        self._total += count
+        return None
+
+    def give_back(self, key: Hashable, count: int) -> None:
+        """Give bytes back at the end of a request."""
+        self._total -= count
+        self._open -= Counter({key: count})

@@ -34,6 +34,11 @@ _RECEIPT = {
     "errors": [{"row": 2, "column": "weight", "code": "SN506", "message": "expected an integer, found `heavy`"}],
     "repeated": False, "time": "2026-11-19T08:00:00.250Z",
 }  # fmt: skip
+_JOB = {
+    "number": 1, "kind": "trial", "state": "running", "progress": 0.25, "owner": None,
+    "request": {"text": _QUERY["text"], "for_ms": 3_600_000, "seed": 1}, "submitted": "2026-11-19T08:00:00.000Z",
+    "begun": "2026-11-19T08:00:00.100Z", "ended": None, "problem": None,
+}  # fmt: skip
 EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("post", "/v1/queries"): _QUERY,
     ("get", "/v1/queries"): {"queries": [_QUERY], "next": 1},
@@ -51,10 +56,17 @@ EXAMPLES: Mapping[tuple[str, str], Any] = {
         {"text": "road", "kind": "extent", "detail": "sensed (site, temp)"}]},
     ("post", "/v1/extents/{name}/tuples"): _RECEIPT,
     ("put", "/v1/extents/{name}/rows"): _RECEIPT | {"extent": "names", "rejected": 0, "errors": []},
+    ("put", "/v1/extents/{name}"): {
+        "name": "lorries", "kind": "pushed", "repeated": False,
+        "attributes": [{"name": "lane", "type": "integer"}, {"name": "weight", "type": "integer", "unit": "kg"}]},
     ("get", "/v1/tables"): {"tables": [{"extent": "names", "versions": [
         {"tick": 1795075200, "time": "2026-11-19T08:00:00Z", "rows": 101}]}]},
     ("post", "/v1/statements"): {"statements": [{"how": "delete", "extent": "traffic"}], "repeated": False,
                                  "time": "2026-11-19T08:00:00.250Z"},
+    ("post", "/v1/trials"): _JOB,
+    ("get", "/v1/jobs"): {"jobs": [_JOB], "next": 1},
+    ("get", "/v1/jobs/{job}"): _JOB,
+    ("post", "/v1/jobs/{job}/cancel"): _JOB | {"state": "cancelled"},
     ("get", "/v1/ready"): {"ready": True},
     ("post", "/v1/tickets"): {"ticket": "pX1…", "path": "/login#pX1…", "seconds": 60.0},
 }  # fmt: skip
@@ -67,6 +79,8 @@ _TEXT_ROUTES = (
     "/v1/complete",
     "/v1/explain",
     "/v1/statements",
+    "/v1/trials",
+    "/v1/extents/{name}",
 )
 _DATA_ROUTES = "/v1/extents/{name}/tuples", "/v1/extents/{name}/rows"
 _WAITING = "/v1/queries", "/v1/queries/{query}/replace", "/v1/statements"
@@ -88,14 +102,14 @@ _PROBLEM_SCHEMA: Json = {
 }  # fmt: skip
 _MEANINGS = {
     400: "the request cannot be read", 401: "no token that is valid", 403: "the token lacks the scope, or a page of another site asks",
-    404: "there is no such thing", 409: "its state or kind does not allow that", 410: "these results are not kept any more",
+    408: "the body comes too slowly", 404: "there is no such thing", 409: "its state or kind does not allow that", 410: "these results are not kept any more",
     412: "it has changed meanwhile", 413: "the body is too long", 415: "no format that is known", 422: "a value or text is wrong",
     429: "too many requests", 503: "not now: repeat it later",
 }  # fmt: skip
 _MEDIA = {
     "/v1/queries/{query}/results.jsonl": "application/x-ndjson", "/v1/queries/{query}/results.csv": "text/csv",
     "/v1/queries/{query}/results.arrow": "application/vnd.apache.arrow.stream", "/v1/metrics": "text/plain",
-    "/login": "text/html",
+    "/v1/jobs/{job}/results": "application/x-ndjson", "/login": "text/html",
 }  # fmt: skip
 
 
@@ -136,7 +150,7 @@ def _complete(operation: Json, method: str, path: str) -> None:
         if path in ("/v1/health", "/v1/ready") and status == 503:
             content = {"application/json": {"schema": {"type": "object"}}} | content
         responses[str(status)] = {"description": _MEANINGS[status], "content": content}
-    if path in _TEXT_ROUTES and method == "post":
+    if path in _TEXT_ROUTES and method != "get":
         operation["requestBody"] = _text_body(path)
     elif (method, path) == ("post", "/v1/session"):
         operation["requestBody"] = {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
@@ -151,10 +165,12 @@ def _complete(operation: Json, method: str, path: str) -> None:
 def _add_other_answers(responses: Json, path: str) -> None:
     """Answers in other formats, or with another status, that a parameter or header asks for."""
     content = responses["200"]["content"] if "200" in responses else {}
-    if path == "/v1/queries/{query}/results":
+    if path in ("/v1/queries/{query}/results", "/v1/events"):
         content["text/event-stream"] = {"schema": {"type": "string"}}
     elif path == "/v1/explain":
         content["text/plain"] = {"schema": {"type": "string"}}
+    elif path == "/v1/extents/{name}" and "201" in responses:
+        responses["200"] = responses["201"] | {"description": "It was declared by the same text before"}
     elif path == "/v1/queries" and "201" in responses:
         responses["200"] = {
             "description": "With `dry_run`: the plan, the costs now and with the query, and the motes that would change",
@@ -165,9 +181,11 @@ def _add_other_answers(responses: Json, path: str) -> None:
 def _statuses(method: str, path: str) -> list[int]:
     """The statuses of problems that a route may answer with."""
     found = {400, 401, 403, 413, 422, 429, 503}
+    if method in ("post", "put"):
+        found.add(408)
     if "{" in path:
         found.add(404)
-    if path.startswith("/v1/queries/{query}/results") or path.endswith("/current"):
+    if path.startswith("/v1/queries/{query}/results") or path.endswith("/current") or path == "/v1/events":
         found.add(410)
     if method != "get":
         found.add(409)
@@ -179,8 +197,22 @@ def _statuses(method: str, path: str) -> list[int]:
 
 
 def _text_body(path: str) -> Json:
-    text = "DELETE FROM traffic WHERE weight > 70000" if path == "/v1/statements" else _TEXT
+    examples = {
+        "/v1/statements": "DELETE FROM traffic WHERE weight > 70000",
+        "/v1/extents/{name}": "lorries: pushed (lane:integer, weight:integer {unit 'kg'}) wait 5 sec",
+    }
+    text = examples.get(path, _TEXT)
     properties: Json = {"text": {"type": "string"}, "name": {"type": "string"}}
+    if path.startswith("/v1/queries"):
+        limits = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"results": {"type": "integer", "minimum": 1}},
+        }
+        properties |= {"limits": limits} | ({"owner": {"type": "string"}} if path == "/v1/queries" else {})
+    elif path == "/v1/trials":
+        table = {"type": "array", "items": {"type": "object"}}
+        properties = {"text": {"type": "string"}, "rows": {"type": "object", "additionalProperties": table}}
     schema: Json = {"type": "object", "required": ["text"], "additionalProperties": False, "properties": properties}
     return {
         "required": True,

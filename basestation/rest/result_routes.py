@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -14,7 +14,15 @@ from acquisition.ticks import tick_of_rfc3339
 from basestation.rest.control import ResultPage, StationControl
 from basestation.rest.query_routes import no_such_query
 from basestation.rest.result_formats import sum_updates, to_arrow, to_csv
-from basestation.rest.wire import LARGEST, LOOK_SECONDS, HttpProblemError
+from basestation.rest.wire import (
+    EVENT_STREAM,
+    HEARTBEAT_SECONDS,
+    LARGEST,
+    LOOK_SECONDS,
+    HttpProblemError,
+    LastEventId,
+    read_last_event,
+)
 from basestation.results.feed import UpdatesExpiredError
 
 After = Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last update that you have")]
@@ -32,8 +40,6 @@ Since = Annotated[
 ]
 NEWEST = 10_000
 """Updates that the current answer looks back on."""
-HEARTBEAT_SECONDS = 15.0
-"""How often a silent event stream sends a comment, so that proxies keep it open."""
 
 
 def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIRouter:
@@ -57,6 +63,7 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
                 "results-gone",
                 f"updates before {gone.first} are not kept any more",
                 f"begin with after={gone.first - 1}",
+                {"after": gone.first - 1},
             ) from None
 
     async def wait_for(query: str, after: int, limit: int, seconds: float, epoch: str | None) -> ResultPage:
@@ -82,20 +89,26 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
         except KeyError:
             raise no_such_query(query, control) from None
 
+    async def newest_of(query: str) -> int:
+        try:
+            return await run_in_threadpool(control.number_before, query, None)
+        except KeyError:
+            raise no_such_query(query, control) from None
+
     @router.get(
         "/v1/queries/{query}/results", summary="A page of updates; with Accept: text/event-stream, all that come"
     )
     async def results(
         request: Request, query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None,
-        since: Since = None, last_event_id: Annotated[str | None, Header(pattern=r"^([0-9a-f]{8}-)?[0-9]{1,15}$")] = None,
+        since: Since = None, last_event_id: LastEventId = None,
     ) -> Response:  # fmt: skip
         after = await begin(query, after, since)
-        if "text/event-stream" in request.headers.get("accept", ""):
+        if EVENT_STREAM in request.headers.get("accept", ""):
             if last_event_id is not None:
-                given, _, number = last_event_id.rpartition("-")
-                after, epoch = int(number), given or epoch
+                newest, (of_station, _) = await newest_of(query), await run_in_threadpool(control.event_bounds)
+                after, epoch = read_last_event(last_event_id, of_station, newest), of_station
             first = await read(query, after, limit, epoch)
-            return StreamingResponse(follow(request, query, first), media_type="text/event-stream")
+            return StreamingResponse(follow(request, query, first), media_type=EVENT_STREAM)
         page = await wait_for(query, after, limit, wait, epoch)
         head = json.dumps({"query": page.query, "epoch": page.epoch, **page.schema})[:-1]
         return Response(
@@ -119,10 +132,7 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
 
     @router.get("/v1/queries/{query}/current", summary="The newest windows or tuples after all revisions")
     async def current(query: str, last: Annotated[int, Query(ge=1, le=NEWEST)] = 1) -> dict[str, Any]:
-        try:
-            newest = await run_in_threadpool(control.number_before, query, None)
-        except KeyError:
-            raise no_such_query(query, control) from None
+        newest = await newest_of(query)
         try:
             page = await run_in_threadpool(control.results, query, max(0, newest - NEWEST), NEWEST)
         except UpdatesExpiredError as gone:  # fewer are kept

@@ -20,7 +20,7 @@ def text_routes(control: StationControl) -> APIRouter:
 
     @router.post("/v1/check", summary="Every error of a text, each with its place; of a correct text, its statements")
     async def check(request: Request) -> Any:
-        text, _ = await read_text(request, None)
+        text = await read_text(request)
         return await run_in_threadpool(control.check, text)
 
     @router.post("/v1/complete", summary="The words that can stand at a cursor in a text, from the parser itself")
@@ -30,7 +30,7 @@ def text_routes(control: StationControl) -> APIRouter:
             int | None, Query(ge=0, le=LARGEST, description="offset in code points; default: the end of the text")
         ] = None,
     ) -> Any:
-        text, _ = await read_text(request, None)
+        text = await read_text(request)
         if len(text) > LONGEST_COMPLETED:
             raise HttpProblemError(413, "too-long", f"a text to complete has at most {LONGEST_COMPLETED:,} characters")
         return await run_in_threadpool(control.complete, text, len(text) if cursor is None else min(cursor, len(text)))
@@ -39,7 +39,7 @@ def text_routes(control: StationControl) -> APIRouter:
         "/v1/explain", summary="Meaning, rewrites and operators of each statement; as text with Accept: text/plain"
     )
     async def explain(request: Request) -> Any:
-        text, _ = await read_text(request, None)
+        text = await read_text(request)
         explained = await run_in_threadpool(control.explain, text)
         if "text/plain" in request.headers.get("accept", ""):
             return PlainTextResponse("\n".join(rendered for _, rendered in explained))

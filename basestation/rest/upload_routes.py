@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from basestation.rest.control import JsonObject, StationControl
@@ -41,13 +41,20 @@ def upload_routes(control: StationControl) -> APIRouter:
     async def load(request: Request, name: str, key: Key = None) -> Any:
         return await take(request, name, key, control.load)
 
+    @router.put("/v1/extents/{name}", status_code=201, summary="Declare a pushed or stored extent")
+    async def declare(request: Request, response: Response, name: str, key: Key = None) -> Any:
+        text = await read_text(request)
+        found = await run_in_threadpool(control.declare, name, text, key)
+        response.status_code = 200 if found["repeated"] else 201
+        return found
+
     @router.get("/v1/tables", summary="The versions of each stored extent")
     def tables() -> dict[str, Any]:
         return {"tables": control.tables()}
 
     @router.post("/v1/statements", summary="Carry out REVISE, DELETE and INSERT")
     async def correct(request: Request, key: Key = None) -> Any:
-        text, _ = await read_text(request, None)
+        text = await read_text(request)
         return await run_in_threadpool(control.correct, text, key)
 
     return router

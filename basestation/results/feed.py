@@ -82,6 +82,12 @@ class Feed:
                 yield query, [NumberedUpdate(*each) for each in zip(retained.numbers, retained.updates, strict=False)]
                 self._retained[query] = RetainedUpdates(retained.schema, (), retained.numbers[-1:])
 
+    def skip_to(self, query: int, number: int) -> None:
+        """Let the next update have a number, or a greater one if it would have that."""
+        retained = self._retained[query]
+        if retained.numbers[-1] < number:
+            self._retained[query] = RetainedUpdates(retained.schema, (), (number,))
+
     def schema(self, query: int) -> ResultSchema:
         """The schema of a query's updates. Raises KeyError: there is no such query."""
         return self._retained[query].schema

@@ -13,6 +13,7 @@ from basestation.language.syntax import Explain
 from basestation.shell.answer_source import AnswerSource, Line
 from basestation.shell.answer_table import AnswerTable
 from basestation.shell.chart import Chart
+from gateway.cli.terminal import write_control
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
 from gateway.source import Source, did_you_mean
@@ -152,7 +153,9 @@ class Interpreter:
     def _draw(self, chart: Chart, shown: int) -> int:
         """Draw a chart over the lines that were shown before; return how many there are now."""
         lines = chart.lines(self._width)
-        self._print((f"\x1b[{shown}A\x1b[J" if shown else "") + "\n".join(lines))
+        if shown:
+            write_control(self._out, f"\x1b[{shown}A\x1b[J")
+        self._print("\n".join(lines))
         return len(lines)
 
     def _include(self, name: str, argument: str) -> None:

@@ -6,7 +6,10 @@ from typing import Any
 from acquisition.extent import Catalog, Extent, ExtentKind
 from acquisition.schema import Attribute, Schema, Type
 from basestation.explain import render_statement
+from basestation.language.parser import parse
+from basestation.language.syntax import Delete, Insert, Revise
 from basestation.shell.answer_source import Line
+from gateway.source import Source
 from moteloom.client import Query, StationClient
 from moteloom.client.requests import ENDED_STATES, path_of
 
@@ -27,6 +30,13 @@ class StationSource:
         return Catalog({extent.name: extent for extent in extents})
 
     def answers(self, text: str) -> Iterator[Line]:
+        if _is_correction(text):
+            for each in self._client.post("/v1/statements", text)["statements"]:
+                yield {
+                    "type": "note",
+                    "message": f"{each['how']} on {each['extent']} is carried out; answers are revised",
+                }
+            return
         query = self._client.submit(text)
         self._notify(f"query {query.number} runs; Ctrl-C stops it")
         try:
@@ -49,6 +59,12 @@ class StationSource:
             yield from (_describe(query.description) for query in self._client.queries())
         else:
             yield _describe(self._client.post(f"{path_of(argument)}/{command}"))
+
+
+def _is_correction(text: str) -> bool:
+    """Whether a text corrects tuples; the station says what is wrong with one that cannot be read."""
+    statements = parse(Source(text)).statements
+    return bool(statements) and isinstance(statements[0], Revise | Delete | Insert)
 
 
 def _lines(query: Query) -> Iterator[Line]:

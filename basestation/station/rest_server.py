@@ -4,6 +4,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
+from basestation.station.timed_protocol import HEAD_SECONDS, make_timed_protocol
 from gateway.errors import MoteloomError
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ class RestServer:
         port: int = 0,
         certificate: "Certificate | None" = None,
         limits: "RequestLimits | None" = None,
+        head_seconds: float = HEAD_SECONDS,
     ) -> None:
+        """A connection whose request's head has not come in `head_seconds` is closed."""
         import uvicorn
 
         from basestation.rest.api import make_api
@@ -49,7 +52,7 @@ class RestServer:
         self.url = f"{scheme}://[{name}]:{number}" if ":" in name else f"{scheme}://{name}:{number}"
         config = uvicorn.Config(
             make_api(control, access, lambda: self._server.should_exit, limits or RequestLimits()),
-            log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
+            http=make_timed_protocol(head_seconds), log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
         )  # fmt: skip
         if certificate is not None:
             config.load()

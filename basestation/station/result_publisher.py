@@ -12,6 +12,7 @@ import json
 import os
 import sqlite3
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from basestation.controller.query_lifecycle import QueryState
 from basestation.results.flat import flat_objects
 from basestation.results.schema import make_unique
 from basestation.results.wire import Json
+from basestation.station.home_assistant import describe_sensors, forget_sensors
 from basestation.station.journal import Journal
 from gateway.broker_settings import BrokerSettings
 from gateway.errors import TransportError
@@ -50,7 +52,9 @@ class Position:
 class ResultPublisher:
     """Publishes between `with` and its end."""
 
-    def __init__(self, journal: Journal, settings: BrokerSettings, folder: Path) -> None:
+    def __init__(self, journal: Journal, settings: BrokerSettings, folder: Path, is_discovered: bool = False) -> None:
+        """Home Assistant finds the columns of all queries as sensors where they are to be `is_discovered`."""
+        self._is_discovered = is_discovered
         self._journal, self._path = journal, folder / FILE
         self._base = f"{settings.prefix}/v1/query/"
         self.connection = BrokerConnection(settings, "results", None, ())
@@ -121,6 +125,8 @@ class ResultPublisher:
         if found is None or found["state"] in ENDED:
             if position.schema is not None or position.may_be_retained:
                 self._send([(f"{self._base}{query}/schema", b"", True)])
+                if self._is_discovered and found is not None:
+                    self._retain(forget_sensors(self._base, query, len(found["columns"])))
             del self.positions[query]
             return True
         self._retain_schema(query, position, found)
@@ -133,6 +139,11 @@ class ResultPublisher:
         if schema != position.schema:
             self._send([(f"{self._base}{query}/schema", json.dumps(schema).encode(), True)])
             position.schema = schema
+            if self._is_discovered:
+                self._retain(describe_sensors(self._base, described, _names_of(described)))
+
+    def _retain(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        self._send([(topic, payload, True) for topic, payload in messages])
 
     def _publish_next(self, query: int, position: Position) -> None:
         body = self._journal.query(query)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from acquisition.errors import InputError
@@ -13,8 +14,9 @@ from basestation.controller.admission import bind_corrections
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.rest.control import JsonObject
 from basestation.rest.wire import HttpProblemError
-from basestation.station.durable import KeyReusedError
+from basestation.station.declared_extents import ExtentError, read_declaration
 from basestation.station.journal import Command, Upload
+from basestation.station.journal_file import KeyReusedError
 from basestation.station.query_limits import QueryLimitError
 from basestation.station.runner import Runner
 from basestation.station.uploads import KIND_OF, describe_tables, encode_tuples
@@ -44,7 +46,7 @@ class UploadControl:
         except QueryStateError as error:
             raise wrong_state(error) from None
         except QueryLimitError as error:
-            raise HttpProblemError(409, "too-many-queries", str(error), error.help) from None
+            raise HttpProblemError(409, error.code, str(error), error.help) from None
         except ActiveHoursError as error:
             raise HttpProblemError(422, "bad-active-hours", str(error), error.help) from None
 
@@ -61,6 +63,31 @@ class UploadControl:
         if tuples.has_tick.any():
             raise _refuse(receipt, "a version of a table is valid from now on, so its rows have no `_tick`")
         return receipt | self._upload(extent, ExtentKind.STORED, tuples, body, key)
+
+    def declare(self, name: str, text: str, key: str | None) -> JsonObject:
+        durable = self._runner.durable
+        catalog = durable.station.world.catalog
+        others = replace(catalog, extents={other: of for other, of in catalog.extents.items() if other != name})
+        try:
+            extent = read_declaration(text, others)  # on the thread of the request
+            if extent.name != name:
+                raise ExtentError(
+                    "other-name", f"the text declares `{extent.name}`, the address says `{name[:80]}`", "use one name"
+                )
+
+            def take(now_ms: int) -> bool:
+                durable.commit_or_refuse()  # first: a declaration that waits for room is not kept yet
+                catalog = durable.station.world.catalog
+                if catalog.extents.get(name) == extent:
+                    return False
+                read_declaration(text, catalog)
+                return durable.take_data(Command("declare", now_ms, text), text, key)
+
+            is_new = self._call(take)
+        except ExtentError as error:
+            status = 409 if error.code in ("already-declared", "too-many-extents", "not-declarable") else 422
+            raise HttpProblemError(status, error.code, str(error), error.help) from None
+        return describe_extent(extent) | {"repeated": not is_new}
 
     def tables(self) -> list[JsonObject]:
         durable = self._runner.durable
@@ -124,3 +151,15 @@ def _refuse(receipt: dict[str, object], title: str) -> HttpProblemError:
     return HttpProblemError(
         422, "rejected", title, None, {"errors": receipt["errors"], "rejected": receipt["rejected"]}
     )
+
+
+def describe_extent(extent: Extent) -> dict[str, object]:
+    """An extent as clients see it."""
+    found: dict[str, object] = {"name": extent.name, "kind": str(extent.kind)}
+    found["attributes"] = [
+        {"name": each.name, "type": str(each.type)} | ({"unit": each.unit} if each.unit else {})
+        for each in extent.schema
+    ]
+    if extent.kind is ExtentKind.SENSED:
+        found["every_ticks"] = extent.interval
+    return found

@@ -1,14 +1,17 @@
 """Uploads: tuples and tables that clients send, as the journal keeps them, and how a station takes them.
 
-push   tuples of a pushed extent, delivered in the tick of the entry      load   a version of a stored extent, valid from then on
+push     tuples of a pushed extent, delivered in the tick of the entry      load   a version of a stored extent, valid from then on
+recall   tuples of the archive, for the past windows of the query that follows
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from acquisition.arrays import AnyArray, BoolArray
+from acquisition.batch import Batch, unit_weights
 from acquisition.extent import ExtentKind
 from acquisition.sources.arrow_arrays import (
     codes_of,
@@ -23,16 +26,34 @@ from basestation.algebra.vector import Vector
 from basestation.station.journal import Upload
 from basestation.station.service import Station
 
-PUSH, LOAD = "push", "load"
+PUSH, LOAD, RECALL = "push", "load", "recall"
 KIND_OF = {ExtentKind.PUSHED: PUSH, ExtentKind.STORED: LOAD}
-_TICK = "_tick"
+_TICK, _SITE = "_tick", "_site"
+
+
+ReadPast = Callable[[str, int], list[Upload]]
+"""The entries to take before a query is submitted in the words of a text, at a time in ms."""
+
+
+def no_past(text: str, now_ms: int) -> list[Upload]:
+    """Without an archive, a query begins at the earliest where the log of the engine does."""
+    return []
 
 
 def encode_tuples(tuples: PushedTuples) -> bytes:
     """The tuples as an Arrow stream: a column of values and one of their validity for each attribute and the tick."""
+    return _encode({_TICK: tuples.tick, **tuples.columns}, {**tuples.valid, _TICK: tuples.has_tick})
+
+
+def encode_recalled(batch: Batch) -> bytes:
+    """Tuples of the archive, in the same way, with their sites."""
+    return _encode({_TICK: batch.tick, _SITE: batch.site, **batch.columns}, batch.valid)
+
+
+def _encode(columns: Mapping[str, AnyArray], masks: Mapping[str, BoolArray]) -> bytes:
     arrays: dict[str, Any] = {}
-    for name, values in {_TICK: tuples.tick, **tuples.columns}.items():
-        valid = tuples.has_tick if name == _TICK else tuples.valid.get(name)
+    for name, values in columns.items():
+        valid = masks.get(name)
         arrays[f"value {name}"] = (
             strings_to_arrow(values.tolist()) if values.dtype == object else numbers_to_arrow(values)
         )
@@ -49,6 +70,10 @@ def encode_tuples(tuples: PushedTuples) -> bytes:
 def apply_upload(upload: Upload, station: Station) -> None:
     """Deliver the tuples, or load the table."""
     values, valid = _decode(upload.columns)
+    if upload.kind == RECALL:
+        tick, site = values.pop(_TICK), values.pop(_SITE)
+        station.recall(upload.extent, Batch(tick, site, tick, unit_weights(len(tick)), values, valid))
+        return
     if upload.kind == LOAD:
         columns = {name: Vector(array, valid.get(name)) for name, array in values.items() if name != _TICK}
         station.load(upload.extent, columns, upload.now_ms)

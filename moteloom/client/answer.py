@@ -1,7 +1,7 @@
 """Answer: the current rows of a query, for Arrow, pandas, Polars and notebooks."""
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,19 +31,26 @@ class Row:
 
 
 class Answer:
-    """The sum of updates: revised windows and retracted tuples are in it once, as they are now."""
+    """The sum of updates: revised windows and retracted tuples are in it once, as they are now.
 
-    def __init__(self, columns: Sequence[Mapping[str, Any]], updates: Iterable[Update]) -> None:
+    `first` is the number of the first update in it. A window whose first version is not among them is left out.
+    """
+
+    def __init__(self, columns: Sequence[Mapping[str, Any]], updates: Sequence[Update]) -> None:
         self.columns = list(columns)
+        self.first = updates[0].number if updates else 1
         found: dict[tuple[Any, ...], tuple[Mapping[str, Any], list[list[Any]]]] = {}
         for update in updates:
             if update.kind not in ("window", "tuple"):
                 continue
             line = update.line
             key = (update.tick, line["n"], repr(line.get("t"))) if update.kind == "window" else (update.tick, 0, "")
+            if update.kind == "window" and update.revision and key not in found:
+                continue
             rows = found[key][1] if key in found else []
             for row in update.removed:
-                rows.remove(row)
+                if row in rows or self.first == 1:  # else the tuple came before the first update
+                    rows.remove(row)
             found[key] = line, rows + update.rows
         self.rows = [Row(line, tuple(row)) for _, (line, rows) in sorted(found.items()) for row in rows]
 

@@ -99,6 +99,14 @@ class ResultReader:
             self._asks_state = not self.is_over
         return updates
 
+    def skip_gone(self, error: StationError) -> bool:
+        """Go on with the first update that is kept, if the error says that those before it are not."""
+        after = error.problem.get("after")
+        if error.status != 410 or not isinstance(after, int) or after <= self.after:
+            return False
+        self.after = after
+        return True
+
     def take_error(self, error: StationError) -> StationError:
         """The error of a request of this reader. After one without an answer the next page is smaller, so that a bad link carries it."""
         if error.is_passing:

@@ -169,15 +169,20 @@ class Query:
             yield reader.take(found)
 
     def current(self) -> Answer:
-        """The sum of all updates until now. ResultsGoneError where some are not kept any more."""
+        """The sum of the updates until now that the station keeps; `first` of the answer says where they begin."""
         reader = ResultReader(self.number)
         updates: list[Update] = []
-        try:
-            while page := reader.take(self._station.send(reader.request())):
-                updates += page
-        except StationError as error:
-            raise reader.take_error(error) from None
-        return Answer(reader.columns, updates)
+        while True:
+            try:
+                page = reader.take(self._station.send(reader.request()))
+            except StationError as error:
+                if not reader.skip_gone(error):
+                    raise reader.take_error(error) from None
+                updates.clear()
+                continue
+            if not page:
+                return Answer(reader.columns, updates)
+            updates += page
 
     def stop(self, drain: bool = False) -> None:
         """End it; with `drain` after the readings that are on their way."""

@@ -1,22 +1,15 @@
 """docs/rest.md is true: its commands are run against the station that its first one starts."""
 
 import json
-import os
 import re
-import shlex
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from acquisition.sources.pushed_tuples import MOST_REJECTED
 from basestation.rest.upload_routes import FORMATS, LARGEST_BODY
 from basestation.station.upload_control import SHOWN_ROWS
-from tests.docs.pages import DOCS, ROOT, blocks, tables
+from tests.docs.pages import DOCS, blocks, tables
+from tests.docs.running_station import running_station
 
 PAGE = DOCS / "rest.md"
 COMMANDS = [
@@ -28,33 +21,20 @@ COMMANDS = [
 @pytest.mark.timeout(300)
 def test_commands_of_the_rest_page_work_in_their_order(tmp_path, need):
     need("bash", "curl")
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     start, variables, *rest = COMMANDS
-    with open(tmp_path / "log", "w") as log:
-        station = subprocess.Popen([*shlex.split(start), "--port", "0"], cwd=tmp_path, env=environment, stderr=log)
     answers = {}
-    try:
-        url = tmp_path / "moteloom-data/url"
-        while not (url.exists() and url.read_text().endswith("\n")):
-            assert station.poll() is None, (tmp_path / "log").read_text()
-            time.sleep(0.1)
-        variables = variables.replace("http://127.0.0.1:8137", url.read_text().strip())
+    with running_station(start, tmp_path) as station:
+        variables = variables.replace("http://127.0.0.1:8137", station.url)
         for command in rest:
-            done = subprocess.run(
-                ["bash", "-c", f"{variables}\n{command}"],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                timeout=100,
-            )
-            answer = done.stdout.decode()
-            assert done.returncode == 0, command + done.stderr.decode()
+            done = station.run("bash", "-c", f"{variables}\n{command}", seconds=100)
+            assert done.returncode == 0, command + done.stderr
             if command.startswith("curl"):
-                answers[command.split("$URL")[1].split('"')[0].split()[0]] = answer
-    finally:
-        station.send_signal(signal.SIGINT)
-        assert station.wait(timeout=60) == 0, (tmp_path / "log").read_text()
+                answers[command.split("$URL")[1].split('"')[0].split()[0]] = done.stdout
+    assert [json.loads(line)["type"] for line in answers["/v1/jobs/2/results"].splitlines()] == [
+        "schema",
+        "window",
+        "end",
+    ]
     [wrong] = json.loads(answers["/v1/check"])["diagnostics"]
     assert (wrong["code"], wrong["column"], wrong["length"]) == ("SN202", 8, 4)
     assert [each["text"] for each in json.loads(answers["/v1/complete"])["completions"]] == ["road"]

@@ -8,6 +8,8 @@ from functools import cached_property
 
 import httpx
 
+from basestation.cli.run import JOB_MODULES
+from basestation.jobs.table import JobTable
 from basestation.rest.access import TokenScope
 from basestation.rest.api import make_api
 from basestation.rest.openapi import make_document
@@ -27,7 +29,8 @@ class RunningStation:
         self.network = SmallNetwork(folder, catalog)
         clock = ScaledClock(time.monotonic, self.network.now_ms, speed=200)
         self.runner = Runner(self.network.durable, clock, beside=self)
-        self.control = LiveControl(self.runner)
+        self.jobs = JobTable(folder / "jobs", JOB_MODULES)
+        self.control = LiveControl(self.runner, self.jobs)
         self.tokens = AccessFile(folder, create=True)
         self.tokens.create("admin", [TokenScope.ADMIN], token=TOKEN)
         self.api = make_api(self.control, self.tokens)
@@ -42,6 +45,7 @@ class RunningStation:
         return self
 
     def __exit__(self, *_):
+        self.jobs.close()
         self.runner.stop()
         self._thread.join(timeout=30)
         self.network.end()

@@ -22,7 +22,7 @@ def find_routes(api):
 
 
 def fill(path):
-    return path.replace("{query}", "1").replace("{name}", "field")
+    return path.replace("{query}", "1").replace("{name}", "field").replace("{job}", "1")
 
 
 def bearer(token):

@@ -1,10 +1,12 @@
 """The REST interface in front of a running station: queries, results that resume, and problems in one form."""
 
 import json
+import threading
 
 import pytest
 
 from basestation.rest.api import make_api
+from basestation.rest.prepared_answers import LARGEST_ANSWER, MOST_ANSWERS, PreparedAnswers
 from basestation.results.feed import UpdatesExpiredError
 from basestation.station.retention import Budget
 from tests.rest.running_station import HEADERS, RunningStation
@@ -105,7 +107,7 @@ def test_slow_event_stream_ends_with_the_problem(station):
 
 
 @pytest.mark.promise("resume")
-def test_event_stream_resumes_behind_the_last_event_id(station):
+def test_event_stream_resumes_behind_the_last_event_id(station, monkeypatch):
     station.submit(QUERIES[0])
     station.wait_for(1, 5)
 
@@ -140,12 +142,20 @@ def test_event_stream_resumes_behind_the_last_event_id(station):
 
         return asyncio.run(read())
 
+    bounds, threads = station.control.event_bounds, set()
+
+    def noted_bounds():
+        threads.add(threading.current_thread())
+        return bounds()
+
+    monkeypatch.setattr(station.control, "event_bounds", noted_bounds)
     epoch = station.network.journal.epoch
     first = events(3)
     assert [event["id"] for event in first] == [f"{epoch}-{n}" for n in (1, 2, 3)]
     assert json.loads(first[2]["data"])["number"] == 3
     for last in ("3", f"{epoch}-3"):
         assert [event["id"] for event in events(2, **{"last-event-id": last})] == [f"{epoch}-4", f"{epoch}-5"]
+    assert threads and threading.main_thread() not in threads  # the event loop waits for no file
 
 
 def test_same_idempotency_key_gives_the_same_query(station):
@@ -332,3 +342,35 @@ def test_numbers_of_before_a_restore_are_refused(station):
     for wrong in ("-1", "x", "1-2-3", "9" * 16, "0123456-1"):
         refused = station.get("/v1/queries/1/results", headers=headers | {"last-event-id": wrong})
         assert (refused.status_code, refused.json()["code"]) == (422, "bad-request"), wrong
+
+
+def test_prepared_answer_is_renewed_with_its_data(station):
+    def states():
+        return [each["state"] for each in station.get("/v1/queries").json()["queries"]]
+
+    assert states() == states() == []
+    station.submit(QUERIES[0])
+    assert len(states()) == 1
+    station.ask("POST", "/v1/queries/1/pause")
+    assert states() == ["paused"]
+    station.ask("POST", "/v1/queries/1/resume")
+    assert states()[0] in ("deploying", "running")
+    station.wait_for(1, 3)
+    seen = set()
+    for _ in range(200):
+        seen.add(station.get("/v1/extents/field/latest").text)
+        if len(seen) > 1:
+            return
+        station.get("/v1/queries/1/results", params={"after": 10**9, "wait": 0.05})
+    raise AssertionError("the newest values stay as they were")
+
+
+def test_prepared_answers_are_of_one_version_and_few():
+    answers = PreparedAnswers()
+    assert answers.find("a", 1) is None and answers.keep("a", 1, b"x") == b"x"
+    assert (answers.find("a", 1), answers.find("a", 2), answers.find("b", 1)) == (b"x", None, None)
+    answers.keep("large", 1, b"x" * (LARGEST_ANSWER + 1))
+    assert answers.find("large", 1) is None
+    for number in range(MOST_ANSWERS):
+        answers.keep(number, 1, b"y")
+    assert answers.find("a", 1) is None and answers.find(0, 1) == b"y"

@@ -8,6 +8,7 @@ from acquisition.errors import InputError
 from basestation.replay.statements import read_catalog
 from basestation.shell.interpreter import COMMANDS, HELP, Interpreter, is_complete, split_script
 from basestation.shell.recordings import RecordingSource
+from gateway.cli import main
 
 SCHEMA = """
 tank: sensed (site:integer, level:float {unit 'm'}) every 10 sec at sites 1, 2
@@ -143,6 +144,20 @@ def test_wrong_data_is_reported_with_its_place(tmp_path):
     assert shell.err.getvalue().startswith("SN5") and "row 1, column level" in shell.err.getvalue()
 
 
+def test_stretch_without_data_is_a_note(tmp_path):
+    recording = tmp_path / "tank.csv"
+    recording.write_text("_tick,_site,level\n0,1,2.5\n10000000000,1,3.5\n")
+    shell = Shell(str(recording)).run("SELECT COUNT(*) AS n FROM tank [FROM NOW TO NOW SLIDE 1 HOUR]")
+    assert "windows from tick" in shell.err.getvalue() and "have the same rows" in shell.err.getvalue()
+
+
+def test_stream_without_windows_has_no_note_about_windows(tmp_path):
+    recording = tmp_path / "tank.csv"
+    recording.write_text("_tick,_site,level\n0,1,2.5\n10000000000,1,3.5\n")
+    shell = Shell(str(recording)).run("SELECT level FROM tank")
+    assert len([line for line in shell.lines if ".5" in line]) == 2 and "windows" not in shell.err.getvalue()
+
+
 def test_wrong_inputs_are_refused_before_the_first_statement():
     with pytest.raises(InputError, match="no extent `tnk`"):
         RecordingSource(read_catalog(SCHEMA), {"tnk": ROWS}, ".")
@@ -179,3 +194,32 @@ def test_statement_is_complete_at_its_semicolon(text, complete):
 def test_script_is_split_into_statements_and_commands():
     script = "SELECT 1\nFROM a;\n\n\\d\nSELECT 2\n\nSELECT 3"
     assert [part.strip() for part in split_script(script)] == ["SELECT 1\nFROM a;", "\\d", "SELECT 2", "SELECT 3"]
+
+
+def test_recording_with_times_of_its_own_is_read(tmp_path, capsys, monkeypatch):
+    (tmp_path / "tank.csv").write_text(
+        "when;level;place\n01.02.2026 08:00;2,5;1\n01.02.2026 08:01;3,5;1\n", encoding="utf-8"
+    )
+    (tmp_path / "schema").write_text("tank: sensed (site:integer, level:float) every 1 min at sites 1")
+    given = ["shell", "--schema", f"{tmp_path}/schema", "--input", f"tank={tmp_path}/tank.csv"]
+    written = [
+        "--time-column",
+        "when",
+        "--time-format",
+        "%d.%m.%Y %H:%M",
+        "--site-column",
+        "place",
+        "--delimiter",
+        ";",
+        "--decimal",
+        ",",
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT level FROM tank;\n"))
+    assert main([*given, *written]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["2026-02-01T08:00:00Z", "2.5"], ["2026-02-01T08:01:00Z", "3.5"]]  # fmt: skip
+
+
+def test_options_of_recordings_need_a_schema(capsys):
+    assert main(["shell", "--time-column", "when"]) == 2
+    assert "--time-column is about recordings and needs --schema" in capsys.readouterr().err

@@ -92,3 +92,13 @@ def test_watched_revision_that_changes_no_row_says_so():
     assert query._line(revised) == "t revision 1  [tank 2 of 2]  the same rows"
     first = {"type": "window", "time": "t", "revision": 0, "coverage": {"tank": [2, 2]}, "rows": []}
     assert query._line(first) == "t  [tank 2 of 2]  no rows"
+
+
+def test_correction_is_a_statement_of_the_station(running):
+    shell, _, err = shell_on(running)
+    for text in ("DELETE FROM field WHERE temp > 1000;", "REVISE field SET temp = 20 WHERE temp > 1000;"):
+        shell.run(text)
+    assert "delete on field is carried out" in err.getvalue() and "revise on field" in err.getvalue()
+    assert not shell.has_failed
+    shell.run("DELETE FROM feild;")
+    assert "field" in err.getvalue() and shell.has_failed

@@ -209,3 +209,28 @@ def test_line_of_a_feed_becomes_an_object_for_each_row(line, objects):
     head = {"time": "2026-11-19T08:00:00Z", "query": 1, "number": 9}
     ours = {"_time": "2026-11-19T08:00:00Z", "_query": 1, "_number": 9}
     assert list(flat_objects(line | head, ["n", "s"])) == [ours | each for each in objects]
+
+
+def test_home_assistant_finds_a_sensor_of_each_column(network, broker):
+    reader = BrokerConnection(broker.settings(), "home", None, ["homeassistant/#"])
+    reader.open()
+    found = {}
+
+    def read():
+        for message in reader.take():
+            found[message.topic] = json.loads(message.payload) if message.payload else None
+        return found
+
+    with ResultPublisher(network.journal, broker.settings(), network.folder, is_discovered=True):
+        wait_until(lambda: len(read()) == 5)  # the columns of the three queries
+        sensor = found["homeassistant/sensor/moteloom_lab_v1_query_3_0/config"]
+        assert (sensor["state_topic"], sensor["name"]) == ("lab/v1/query/3/result", "query 3 mean")
+        assert sensor["value_template"] == '{{ value_json["mean"] if value_json._weight > 0 else this.state }}'
+        temp = found["homeassistant/sensor/moteloom_lab_v1_query_1_0/config"]
+        assert (temp["unit_of_measurement"], temp["device_class"]) == ("°C", "temperature")
+        assert len({each["unique_id"] for each in found.values()}) == 5
+        network.change("stop", 3)
+        wait_until(
+            lambda: [read()[f"homeassistant/sensor/moteloom_lab_v1_query_3_{n}/config"] for n in (0, 1)] == [None, None]
+        )
+    reader.close()

@@ -8,9 +8,8 @@ import pytest
 from acquisition.sources.pushed_tuples import read_tuples
 from basestation.planner.catalog import read_schema
 from basestation.station.archive_recovery import open_archive
-from basestation.station.durable import KeyReusedError
 from basestation.station.journal import Command, Upload
-from basestation.station.journal_file import JournalError
+from basestation.station.journal_file import JournalError, KeyReusedError
 from basestation.station.uploads import LOAD, PUSH, encode_tuples
 from gateway.cli import dispatch
 from gateway.diagnostics import DiagnosticError
