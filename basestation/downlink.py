@@ -13,6 +13,7 @@ from basestation.controller.reoptimization import plan_jointly
 from basestation.controller.requirements import find_renewed_extents
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
+from basestation.execution.past_windows import PastRange, from_seam
 from basestation.execution.plan_checks import start_tick
 
 Placements = Mapping[int, AggregatePlacement]
@@ -37,49 +38,50 @@ class PlannedQuery:
 
 
 def deploy(
-    text: str, world: World, engine: Engine, name: str | None = None, number: int | None = None, end: int | None = None
+    text: str,
+    world: World,
+    engine: Engine,
+    name: str | None = None,
+    number: int | None = None,
+    end: int | None = None,
+    past: PastRange | None = None,
 ) -> QueryChange:
     """Accept a query; the engine answers it from its first window after now on. DiagnosticError if it cannot run.
 
-    A query that ran before has its `number`, and the tick `end` at which its FOR is over.
+    A query that ran before has its `number`, and the tick `end` at which its FOR is over. Windows in the `past` are left to others.
     """
     number = world.next_number() if number is None else number
-    planned = plan_query(text, world, engine.clock + 1, number, end)
+    planned = plan_query(text, world, engine.clock + 1, number, end, past)
     queries = {**planned.queries, number: replace(planned.queries[number], name=name)}
     with rejecting_errors(text, planned.queries[number].plan):
         register_queries(number, queries, planned.candidate.placements, engine, world)
     return _commit(number, queries, planned.candidate.world, planned.target, world, engine.clock + 1)
 
 
-def plan_query(text: str, world: World, now: int, number: int, end: int | None = None) -> PlannedQuery:
-    """Plan a query beside those that run; nothing changes. DiagnosticError if it cannot run. `end` is as for `deploy`."""
+def plan_query(
+    text: str, world: World, now: int, number: int, end: int | None = None, past: PastRange | None = None
+) -> PlannedQuery:
+    """Plan a query beside those that run; nothing changes. DiagnosticError if it cannot run. `end` and `past` are as for `deploy`."""
     plans = PlanCache(now)
     bound = bind_single_query(text, world)
     if end is not None and start_tick(bound.options, now) is None:
         bound = replace(bound, options=replace(bound.options, run_for=end - now))
+    if past is not None:
+        bound = from_seam(bound, past)
     with rejecting_errors(text, bound):
         plan = fit_lifetime(bound, world, plans)
         added = add_query(plan, world, plans, text, number)
         candidate = plan_jointly(added, plans)
-        before = _without(world, candidate.placements)
+        unplaced = {number: query for number, query in world.live.items() if number not in candidate.placements}
+        before = replace(world, live=unplaced)
         renewed = set[str]().union(*(find_renewed_extents(p.query, before) for p in candidate.placements.values()))
         target = plan_desired_state(candidate.world, plans, renewed)
         check_lifetimes(candidate.world, plans)
-        queries = _set_report_starts(candidate.placements, before, target, now)
+        queries = {  # with the ticks from which on filter reports hold for them
+            new: replace(placed.query, reports_from=find_reporting_starts(placed.query, before, target, now))
+            for new, placed in candidate.placements.items()
+        }
     return PlannedQuery(candidate, target, queries, plans)
-
-
-def _without(world: World, placements: Placements) -> World:
-    """The world as if the queries that are placed now were not live."""
-    return replace(world, live={number: query for number, query in world.live.items() if number not in placements})
-
-
-def _set_report_starts(placements: Placements, before: World, target: World, now: int) -> dict[int, QueryRecord]:
-    """The queries that are placed now, with the ticks from which on filter reports hold for them."""
-    return {
-        number: replace(placed.query, reports_from=find_reporting_starts(placed.query, before, target, now))
-        for number, placed in placements.items()
-    }
 
 
 def register_queries(

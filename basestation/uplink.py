@@ -13,7 +13,7 @@ from basestation.controller.world import World
 from basestation.execution.engine import Engine
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.results.feed import Feed
-from basestation.updates.update import QueryFailure, split_by_query
+from basestation.updates.update import QueryFailure, Update, split_by_query
 from gateway.frame import Frame, FrameKind, MoteId
 from innet.payload import PartialColumns
 
@@ -70,6 +70,10 @@ def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[
 
 def answer(engine: Engine, feed: Feed, clock: int) -> list[QueryFailure]:
     """End a clock tick: publish the updates of all queries. Return why queries failed."""
-    updates = list(split_by_query(engine.on_clock(clock)))
+    return publish_updates(feed, list(split_by_query(engine.on_clock(clock))))
+
+
+def publish_updates(feed: Feed, updates: Sequence[Update]) -> list[QueryFailure]:
+    """Publish updates. Return why queries failed."""
     feed.publish(updates)
     return [update for update in updates if isinstance(update, QueryFailure)]

@@ -7,14 +7,15 @@
 
 Each is made in a private copy of the tree. The test that caught it last, as tests/mutants/caught_by.json remembers it,
 runs first; if that one passes or is gone, the tests that are nearest to it run until the first that fails. A mutant is
-caught if a test fails, also by a time limit of its own; if all of them together take too long, it is called slow.
-Exits with 1 if not every one is caught.
+caught if a test fails that passes without it, also by a time limit of its own; if all of them together take too long, it
+is called slow, and stale if it cannot be made or no test can run. Exits with 1 if not every one is caught.
 """
 
 import argparse
 import json
 import os
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -37,12 +38,15 @@ COPIED = (
     "simulator",
     "moteloom",
     "tests",
+    "tools",
     "examples",
     "docs",
     "firmware_stubs",
     "pyproject.toml",
 )
 SECONDS = 1200
+FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+\.py::[^\s\[]+(?:\[.*?\])?)(?= - |$).*", re.MULTILINE)
+"""The line of a failed test; the values in its brackets may have any signs, also ` - `."""
 ANSWERS = "tests/golden/test_queries.py::test_query_answer_matches_golden_file"
 CHOICES = "tests/golden/test_choices.py::test_query_answers_equally_under_random_choice"
 NEAREST = {
@@ -152,13 +156,15 @@ class Mutant:
 
     @property
     def tests(self):
-        """The test module of the same name, the first of the nearest tests, the tests of the folder, the other nearest ones."""
+        """The test module of the same name, the tests of the folder, the nearest tests."""
         path = Path(self.file)
         folder = Path("tests", *path.parts[path.parts[0] == "basestation" : -1])
+        while not (ROOT / folder).is_dir():
+            folder = folder.parent
         own = [str(found.relative_to(ROOT)) for found in sorted((ROOT / "tests").rglob(f"test_{path.stem}.py"))]
         nearest = next(tests for beginning, tests in NEAREST.items() if self.file.startswith(beginning))
-        beside = [str(folder)] if len(folder.parts) > 2 and (ROOT / folder).is_dir() else []
-        return (*own, nearest[0], *beside, *nearest[1:])
+        beside = [str(folder)] if len(folder.parts) > 2 else []
+        return (*own, *beside, *nearest)
 
 
 def recorded(folder=RECORDED):
@@ -192,9 +198,13 @@ def judged(mutant, tree, tests=None, seconds=SECONDS, last=None):
     try:
         if last is not None and (found := _tested(tree, (last,), seconds))[0] == "caught":
             return found
-        return _tested(tree, tests or mutant.tests, seconds)
+        found = _tested(tree, tests or mutant.tests, seconds)
     finally:
         _write(path, text)
+    verdict, said, test = found
+    if verdict == "caught" and _tested(tree, (test,), seconds)[0] != "survived":
+        return "stale", f"this test fails without any change, too: {said}", None
+    return found
 
 
 def _write(path, text):
@@ -212,14 +222,14 @@ def _tested(tree, tests, seconds):
         ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return "slow", f"the tests were not done after {seconds} s", None
-    said = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    if ran.returncode == 1 and said:
-        failed = said[0].split(" ", 1)[1].split(" - ")[0] if said[0].startswith("FAILED") else None
-        return "caught", said[0], failed
     if ran.returncode == 0:
         return "survived", "", None
-    words = said or (ran.stdout + ran.stderr).splitlines()[-1:] or ["no word"]
-    return ("caught" if said else "stale"), words[0], None
+    failed = FAILED.search(ran.stdout)
+    if ran.returncode == 1 and failed is not None:
+        return "caught", failed[0], failed["test"]
+    # No test ran: a module of tests cannot be read, or pytest itself failed.
+    words = re.findall(r"^ERROR \S+\.py.*", ran.stdout, re.MULTILINE) or (ran.stdout + ran.stderr).splitlines()[-1:]
+    return "stale", words[0] if words else "no word", None
 
 
 def _remember(tests):
@@ -245,7 +255,8 @@ def main(arguments=None):
         for number in range(args.jobs):
             (place := Path(folder) / str(number)).mkdir()
             trees.put(copied(place))
-        verdict, said, _ = _tested(Path(folder) / "0", (ANSWERS,), SECONDS)
+        known = sorted({remembered[m.name] for m in chosen if m.name in remembered})
+        verdict, said, _ = _tested(Path(folder) / "0", (ANSWERS, *known), SECONDS)
         if verdict != "survived":
             print(f"the tests fail without any change: {said}")
             return 1

@@ -27,6 +27,7 @@ EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
   moteloom explain -c examples/lab54/deployment.toml --analyze --for 1h \\
     'SELECT AVG(temp) FROM lab [NOW]'"""
 MISUSED = 2
+LEAST_MEMORY = 700_000_000
 if TYPE_CHECKING:
     from acquisition.extent import Catalog
     from basestation.explain import EngineInput
@@ -45,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"""--schema shows meaning, rewrites, operators and memory; -c shows the motes as well:
   what each does and when, messages, energy, lifetime
 exit codes: 0 explained, 2 wrong query, or one that these motes cannot run, simulate
-  or draw, 3 wrong file
+  or draw, 3 wrong file, 1 output cannot be written or memory ran out, 130 interrupted
 
 examples:
   {EXAMPLE}"""
@@ -209,10 +210,12 @@ def _draw(
     if why := motes.get("refused") or motes.get("idle"):
         return str(why)
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(f"{path}.part", "w", encoding="utf-8") as file:
             file.write(draw_map(motes, deployment))
+        Path(file.name).rename(path)
     except OSError as why:
-        raise InputError("SN501", f"cannot be written: {why.strerror}", path) from why
+        help = "the unfinished file ends in .part" if Path(f"{path}.part").exists() else None
+        raise InputError("SN501", f"cannot be written: {why.strerror}", path, help=help) from why
     return None
 
 

@@ -27,6 +27,9 @@ HELP = "run a station: it accepts queries, directs motes, answers, and survives 
 EXAMPLE = "moteloom run --simulate examples/lab54/calm.scenario.toml --speed 10"
 LOG_LEVEL = "info"
 FAILED, REFUSED, BAD_INPUT = 1, 2, 3
+JOB_MODULES = {"trial": "basestation.testbed.trial_job"}
+"""By kind of job, the module of its process."""
+LEAST_MEMORY = 700_000_000
 CLOCK_BACK_MS = 60_000
 """A machine whose clock is that far behind the journal has had it set back."""
 
@@ -35,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"""The station keeps what it acknowledged in --data and goes on there when it starts again.
 Submit queries with `moteloom query submit`, or over HTTP (POST /v1/queries).
 exit codes: 0 stopped, 1 the link, port or data directory cannot be used,
-  2 the schema refused, 3 a file that cannot be taken
+  2 the schema refused, 3 a file that cannot be taken, 130 interrupted before it was ready
 
 example:
   {EXAMPLE}"""
@@ -54,6 +57,10 @@ example:
     parser.add_argument(
         "--publish", metavar="URL", nargs="?", const="",
         help="publish answers on a broker as flat JSON: mqtt://host:1883/prefix; default: the broker of the link",
+    )  # fmt: skip
+    parser.add_argument(
+        "--home-assistant", action="store_true",
+        help="with --publish: Home Assistant finds each column of the answers as a sensor (MQTT discovery)",
     )  # fmt: skip
     parser.add_argument(
         "--speed", type=_speed, default=1.0, metavar="N", help="with --simulate: so many times real time"
@@ -132,17 +139,24 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from basestation.cli.station_link import make_publisher
+    from basestation.jobs.table import JobTable
     from basestation.station.access_file import open_station_access
     from basestation.station.archive_maintenance import ArchiveMaintenance
     from basestation.station.archive_recovery import open_archive
     from basestation.station.assembly import make_factory, read_archive_limits
+    from basestation.station.declared_extents import find_declared
     from basestation.station.durable import DurableStation
+    from basestation.station.file_check import FileCheck
     from basestation.station.journal import Journal
+    from basestation.station.limit_enforcer import LimitEnforcer
     from basestation.station.live_control import LiveControl
+    from basestation.station.past_reader import PastReader
+    from basestation.station.recovery import PROGRAM
     from basestation.station.rest_server import RestServer
     from basestation.station.retention import DAY_MS, Budget
     from basestation.station.runner import Runner, ScaledClock
     from basestation.station.service_manager import ServiceManager
+    from gateway.cli import own_version
 
     interface = read_interface(options)
     journal = Journal(options.data)
@@ -154,7 +168,9 @@ def _run(options: argparse.Namespace) -> int:
         archive = open_archive(options.data, make.catalog.tick_ms, journal)
         durable = DurableStation(journal, make, wall_ms)
         durable.limits = interface.query_limits or durable.limits
-        make.check(durable.station)
+        durable.read_past = PastReader(durable, archive)
+        make.check(durable.station, find_declared(journal))
+        journal.state_fact(PROGRAM, own_version())
         now_ms = max(wall_ms, durable.last_ms)
         if now_ms > wall_ms + CLOCK_BACK_MS and options.speed == 1:
             durable.note(now_ms, "the clock of this machine was set back", ms=now_ms - wall_ms)
@@ -163,7 +179,9 @@ def _run(options: argparse.Namespace) -> int:
         clock = ScaledClock(_seconds, now_ms, options.speed)
         manager = ServiceManager(os.environ)
         age_ms = None if options.keep_days is None else options.keep_days * DAY_MS
-        budget = Budget(options.keep_results, options.keep_mb * 1_000_000, age_ms)
+        budget = Budget(
+            options.keep_results, options.keep_mb * 1_000_000, age_ms, numbers_of_user=interface.results_of_user
+        )
         runner = Runner(
             durable,
             clock,
@@ -171,14 +189,22 @@ def _run(options: argparse.Namespace) -> int:
             on_progress=manager.progress,
             budget=budget,
             archive=ArchiveMaintenance(durable, archive, settings, options.archive),
+            file_check=FileCheck(journal.path),
+            enforcer=LimitEnforcer(durable, _seconds),
         )
         access, first_token = (None, None) if options.no_token else open_station_access(options.data)
         publisher = make_publisher(options, journal)
         with (
             access or nullcontext(),
             publisher,
+            JobTable(options.data / "jobs", JOB_MODULES) as jobs,
             RestServer(
-                LiveControl(runner), access, interface.host, interface.port, interface.certificate, interface.limits
+                LiveControl(runner, jobs, options.simulate),
+                access,
+                interface.host,
+                interface.port,
+                interface.certificate,
+                interface.limits,
             ) as server,
         ):
             publish_certificate(interface, options.data)
@@ -220,6 +246,7 @@ def _deployment(options: argparse.Namespace) -> "tuple[Deployment, MoteScenario 
 def _reload(options: argparse.Namespace, durable: "DurableStation", manager: "ServiceManager", now_ms: int) -> None:
     """Read the deployment again, and note what changed, or why it cannot be read; the station goes on as it was."""
     from acquisition.errors import InputError
+    from basestation.station.declared_extents import find_declared
     from basestation.station.reload import describe_changes
     from gateway.diagnostics import DiagnosticError
 
@@ -227,7 +254,7 @@ def _reload(options: argparse.Namespace, durable: "DurableStation", manager: "Se
     world = durable.station.world
     try:
         fresh, _ = _deployment(options)
-        changes = describe_changes(world.deployment or fresh, world.catalog, fresh)
+        changes = describe_changes(world.deployment or fresh, world.catalog, fresh, find_declared(durable.journal))
     except (DiagnosticError, InputError, OSError) as why:
         durable.note(now_ms, "reading the deployment again fails", why=str(why))
     else:

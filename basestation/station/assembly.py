@@ -10,6 +10,7 @@ from acquisition.sources.python_values import read_file
 from basestation.algebra.vector import Vector
 from basestation.archive.memory import MemoryArchive
 from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.station.declared_extents import without_declared
 from basestation.station.journal_file import JournalError
 from basestation.station.service import Station
 from gateway.broker_settings import is_loopback
@@ -47,14 +48,15 @@ class StationFactory:
                 station.load(extent.name, vectors, now_ms)
         return station
 
-    def check(self, station: Station) -> None:
-        """JournalError where a restored station is that of another deployment."""
+    def check(self, station: Station, declared: frozenset[str] = frozenset()) -> None:
+        """JournalError where a restored station is that of another deployment; users have `declared` some extents."""
         kept = station.world.deployment
         if (
             kept is None
             or (kept.name, kept.tick_ms, kept.motes, kept.gateways)
             != (self.deployment.name, self.deployment.tick_ms, self.deployment.motes, self.deployment.gateways)
-            or station.world.catalog != self.catalog
+            or without_declared(station.world.catalog, declared) != self.catalog.extents
+            or station.world.catalog.tick_ms != self.catalog.tick_ms
         ):
             name = repr(kept.name) if kept is not None and kept.name != self.deployment.name else "one before a change"
             raise JournalError(

@@ -2,6 +2,8 @@
 
 submit   {"text": …, "name": …, "active": …}    replace  {"number": …, "text": …, "name": …, "active": …}
 stop, pause, resume, drain   the number of a query      correct  a text of REVISE, DELETE and INSERT
+exceed   {"number": …, "reason": …}             a query that exceeds a limit
+declare  the declaration of a pushed or stored extent
 leave hours, enter hours     the number of a query whose active hours end or begin
 restart links                the boot that frames to motes carry from now on
 """
@@ -50,8 +52,14 @@ def apply(command: Command | Upload, station: Station) -> QueryRecord | None:
             return station.pause(int(command.argument), command.now_ms, OUTSIDE)
         case "enter hours":
             return station.enter_hours(int(command.argument), command.now_ms)
+        case "exceed":
+            given = json.loads(command.argument)
+            return station.fail(given["number"], command.now_ms, given["reason"])
         case "correct":
             station.correct(command.argument, command.now_ms)
+            return None
+        case "declare":
+            station.declare(command.argument, command.now_ms)
             return None
         case "restart links":
             station.restart_links(int(command.argument))

@@ -7,7 +7,8 @@ not acknowledged. A start restores the newest readable snapshot and takes the en
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -18,16 +19,18 @@ from basestation.controller.query_lifecycle import QueryStateError
 from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply, encode_target
+from basestation.station.declared_extents import list_declared
 from basestation.station.held_transport import DISCONNECTED, HeldTransport
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, ResultChunk, Steps, Upload
-from basestation.station.journal_file import BOOT, JournalError, next_boot
+from basestation.station.journal_file import BOOT, JournalError, KeyReusedError, next_boot
 from basestation.station.query_changes import defer_resume, find_hours_change
 from basestation.station.query_limits import QueryLimits
 from basestation.station.query_rows import row_of
+from basestation.station.recovery import MakeStation, begin_station, keep_numbers, restore_newest
 from basestation.station.retention import Budget
-from basestation.station.service import Station
-from basestation.station.station_snapshot import BackgroundSnapshot, restore_station, save_station
+from basestation.station.station_snapshot import BackgroundSnapshot, save_station
 from basestation.station.uncommitted import Uncommitted
+from basestation.station.uploads import ReadPast, no_past
 from gateway.errors import TransportError
 from gateway.log import get_log
 from gateway.transports import Transport
@@ -36,15 +39,10 @@ if TYPE_CHECKING:
     from basestation.archive.parquet import ParquetArchive
 
 log = get_log(__name__)
-MakeStation = Callable[[Transport, int], Station]
-"""A new station on a transport at a time in ms, without queries."""
-
+DAYS_OF_ROLL = 32
+"""Files that one roll writes, at about 15 ms each: nothing else happens meanwhile. The next roll goes on."""
 ROLL = "roll"
 """The kind of entry at which readings left the state for the archive."""
-
-
-class KeyReusedError(JournalError):
-    """An idempotency key came with another text than before."""
 
 
 class DurableStation:
@@ -56,36 +54,46 @@ class DurableStation:
         self._held = HeldTransport()
         self._outside: dict[str, object] = {"transport": self._held}
         self._pending, self.limits = Uncommitted(), QueryLimits()
+        self.read_past: ReadPast = no_past
         self._background: BackgroundSnapshot | None = None
         self.failure: str | None = None  # why nothing can be committed now
         self.link_failure: str | None = None  # why the wire gives or takes nothing now; links send their frames again
         self.last_ms = now_ms  # of the last look or command; time never goes back
-        self.station, after = self._restore(make, now_ms)
+        restored = restore_newest(journal, self._outside)
+        if restored is not None:
+            self.last_ms = restored.at_ms
+        self.station = begin_station(journal, make, self._held, now_ms) if restored is None else restored.station
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
         self._hours_checked = 0, 0  # the minute, and the queries
         self._is_replaying = True
-        self.replayed = self._replay(after)
+        is_computed_anew = restored is None and journal.has_snapshots
+        self.replayed = self._replay(0 if restored is None else restored.entry, is_computed_anew)
         self._is_replaying = False
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
+        if is_computed_anew:
+            self._replace_snapshots(max(now_ms, self.last_ms))
         if self.journal.fact("links of epoch") != self.journal.epoch:
             self._restart_links(now_ms)
-        if not after and not self.replayed:
+        if not self.replayed and (restored is None or not restored.entry):
             self.snapshot(now_ms)  # with the tables as they were loaded, so that a restart does not read files again
 
     def connect(self, wire: Transport) -> None:
         """From the next step on the motes are behind this wire."""
         self._wire = wire
 
-    def step(self, now_ms: int) -> bool:
-        """Look once; whether everything is committed. Without a commit nothing more is taken from the wire."""
+    def step(self, now_ms: int, is_receiving: bool = True) -> bool:
+        """Look once; whether everything is committed. Without a commit nothing more is taken from the wire.
+
+        Without `is_receiving` it only ends the clock ticks before a time.
+        """
         self._keep_background(now_ms)
         if not self._commit():
             return False
         self._keep_hours(now_ms)
         try:
-            chunk = self._wire.receive()
+            chunk = self._wire.receive() if is_receiving else b""
             self.link_failure = None
         except TransportError as why:
             chunk, self.link_failure = b"", str(why)
@@ -100,13 +108,16 @@ class DurableStation:
         name: str | None = None,
         owner: str | None = None,
         active: str | None = None,
+        keep: int | None = None,
     ) -> int:
         """Accept a query of a user for good; returns its number. DiagnosticError, QueryStateError say why it cannot be.
 
         A command with a `key` that was used before is not carried out again: the number of the first one is returned.
-        The query runs in its `active` hours, if there are some; ActiveHoursError where the text is none.
+        The query runs in its `active` hours, if there are some; ActiveHoursError where the text is none. Its newest `keep`
+        updates are kept, if that is less than of every query.
         """
-        return self._carry_out_once(Command("submit", now_ms, encode_target(text, None, name, active)), key, owner)
+        command = Command("submit", now_ms, encode_target(text, None, name, active))
+        return self._carry_out_once(command, key, owner, keep)
 
     def replace(
         self,
@@ -116,18 +127,19 @@ class DurableStation:
         key: str | None = None,
         name: str | None = None,
         active: str | None = None,
+        keep: int | None = None,
     ) -> int:
         """Start a query in the place of another, of the same owner, at one tick; returns the new number.
 
-        `key` and `active` are as for `submit`.
+        `key`, `active` and `keep` are as for `submit`.
         """
-        self._commit_or_refuse()  # first, so that the journal knows the owner of a query that waited for room
+        self.commit_or_refuse()  # first, so that the journal knows the owner of a query that waited for room
         command = Command("replace", now_ms, encode_target(text, number, name, active))
-        return self._carry_out_once(command, key, self.journal.owner(number))
+        return self._carry_out_once(command, key, self.journal.owner(number), keep)
 
     def take_data(self, entry: Command | Upload, argument: str, key: str | None = None) -> bool:
         """Take an upload or a correction for good; False where one with this key and argument was taken before."""
-        self._commit_or_refuse()
+        self.commit_or_refuse()
         command = Command(entry.kind, entry.now_ms, argument)
         if self._find_repeated(command, key) is not None:
             return False
@@ -141,12 +153,16 @@ class DurableStation:
             raise KeyReusedError("this key was used for another command", "choose a new Idempotency-Key")
         return before
 
-    def change(self, kind: str, number: int, now_ms: int) -> None:
-        """Stop, pause, resume or drain a query for good.
+    def change(self, kind: str, number: int, now_ms: int, reason: str | None = None, key: str | None = None) -> None:
+        """Stop, pause, resume or drain a query for good, with a `key` once; or, with a reason, let it fail because it `exceed`s a limit.
 
         A stop or drain of a query that has ended does nothing. KeyError: there is no such query; QueryStateError: its state
         does not allow that; DiagnosticError: it cannot run any more.
         """
+        self.commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
+        asked = Command(kind, now_ms, str(number))
+        if self._find_repeated(asked, key) is not None:
+            return
         record = self.station.world.queries.get(number)
         if record is None and self.journal.query(number) is None:
             raise KeyError(number)
@@ -154,9 +170,9 @@ class DurableStation:
             if kind in ("stop", "drain"):
                 return
             raise QueryStateError(f"query {number} has ended", "submit its text again")
-        self._commit_or_refuse()
-        command = Command(defer_resume(kind, record, now_ms), now_ms, str(number))
-        self._carry_out(command, CommandRecord(command, None, None))
+        argument = str(number) if reason is None else json.dumps({"number": number, "reason": reason})
+        command = Command(defer_resume(kind, record, now_ms), now_ms, argument)
+        self._carry_out(command, CommandRecord(command if key is None else asked, key, None))
 
     def _keep_hours(self, now_ms: int) -> None:
         """Pause the queries whose active hours end, and resume those whose hours begin. Hours change at whole minutes."""
@@ -167,14 +183,17 @@ class DurableStation:
                     self._take(Command(kind, now_ms, str(number)))
             self._hours_checked = minute, id(self.station.world.queries)
 
-    def _carry_out_once(self, command: Command, key: str | None, owner: str | None) -> int:
-        self._commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
+    def _carry_out_once(self, command: Command, key: str | None, owner: str | None, keep: int | None) -> int:
+        self.commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
         before = self._find_repeated(command, key)
         if before is not None and before[2] is not None:
             return before[2]
         if command.kind == "submit":
-            self.limits.check(self.station.world, self.journal, owner)
-        number = self._carry_out(command, CommandRecord(command, key, None, owner))
+            command.encode()  # raises here, before anything is taken for it
+            self.limits.check(command, self.station, self.journal, owner)
+            for upload in self.read_past(json.loads(command.argument)["text"], command.now_ms):
+                self._take(upload)  # kept in the commit of the submission, so that no other query finds it
+        number = self._carry_out(command, CommandRecord(command, key, None, owner, keep))
         assert number is not None, "the command is about a query"
         self._keep_hours(command.now_ms)
         self._commit()
@@ -211,7 +230,7 @@ class DurableStation:
         return True
 
     def roll(self, now_ms: int, archive: "ParquetArchive") -> int:
-        """Move the readings that the state holds into files of an archive; returns how many.
+        """Move readings that the state holds into files of an archive, those of the oldest days; returns how many.
 
         The roll is an entry of the journal, so a restart takes the readings out of the state at the same point again.
         Files are staged before the commit and published after it. Where either fails, the state keeps its readings.
@@ -219,13 +238,14 @@ class DurableStation:
         held = self.station.archive
         if not isinstance(held, MemoryArchive) or not held.rows or not self._commit(closing=True):
             return 0
-        entry, readings, staged = self.journal.last + 1, held.take_all(), []
+        entry, staged, tick_ms = self.journal.last + 1, [], self.station.world.catalog.tick_ms
+        readings = held.take_oldest(DAYS_OF_ROLL, tick_ms)
         count = sum(map(len, readings.values()))
         try:
             self._settle(archive)
             for name, batch in readings.items():
                 staged += archive.stage(entry, archived_extent(self.station.world.catalog, name), batch)
-            self.journal.commit([Command(ROLL, now_ms, "")], files=FileChange(tuple(staged)))
+            self.journal.commit([Command(ROLL, now_ms, str(DAYS_OF_ROLL))], files=FileChange(tuple(staged)))
         except (OSError, ValueError, sqlite3.Error) as why:
             held.give_back(readings)
             archive.discard(staged)
@@ -292,7 +312,8 @@ class DurableStation:
         """Commit and keep a snapshot, as the last act."""
         self.snapshot(now_ms)
 
-    def _commit_or_refuse(self) -> None:
+    def commit_or_refuse(self) -> None:
+        """Keep for good what is not yet; JournalError where that cannot be."""
         if not self._commit():
             raise JournalError(f"nothing can be kept now: {self.failure}", "free space on the disk, then submit again")
 
@@ -318,8 +339,11 @@ class DurableStation:
         """Let the station act before the next commit; returns the number of the query that it is about."""
         self._pending.close_looks()
         self._pending.entries.append(entry)
+        known = self.station.world.catalog.extents.keys()
         try:
             changed = apply(entry, self.station)
+            if declared := self.station.world.catalog.extents.keys() - known:
+                self._pending.facts |= list_declared(self.journal, declared)
             return None if changed is None else changed.number
         finally:
             self._collect()
@@ -379,7 +403,14 @@ class DurableStation:
             pending.close_looks()
         if pending.entries or pending.results or pending.events or pending.queries:
             try:
-                self.journal.commit(pending.entries, pending.results, pending.events, pending.commands, pending.queries)
+                self.journal.commit(
+                    pending.entries,
+                    pending.results,
+                    pending.events,
+                    pending.commands,
+                    pending.queries,
+                    facts=pending.facts,
+                )
             except sqlite3.Error as why:
                 self.failure = str(why)
                 return False
@@ -397,33 +428,30 @@ class DurableStation:
             except TransportError as why:
                 self.link_failure = str(why)
 
-    def _restore(self, make: MakeStation, now_ms: int) -> tuple[Station, int]:
-        """(the station of the newest snapshot that can be read, the number of the last entry in it)."""
-        failures = []
-        for number, at_ms, body in self.journal.snapshots():
-            try:
-                self.last_ms = at_ms
-                return restore_station(body, self._outside), number
-            except SnapshotError as why:
-                failures.append(str(why))
-        if self.journal.first > 1:
-            raise JournalError(
-                f"no snapshot in {self.journal.path} can be read: {'; '.join(dict.fromkeys(failures))}",
-                "start with the program version that wrote it, or restore a backup",
-            )
-        begun = self.journal.fact("begun_ms")
-        if begun is None:
-            self.journal.state_fact("begun_ms", str(now_ms))
-        return make(self._held, now_ms if begun is None else int(begun)), 0
+    def _replace_snapshots(self, now_ms: int) -> None:
+        """Keep the state that was computed from the whole log, in place of snapshots that cannot be read.
 
-    def _replay(self, after: int) -> int:
-        """Replay the journal entries after a snapshot; return the number of steps and commands."""
+        Another program may have configured motes otherwise, so their links restart; results go on above the numbers that are kept.
+        """
+        keep_numbers(self.station, self.journal)
+        self._restart_links(now_ms)
+        self.journal.forget_snapshots()
+        self.note(now_ms, "the state was computed anew from the log", entries=self.journal.last)
+        self.snapshot(now_ms)
+
+    def _replay(self, after: int, keeps_queries: bool) -> int:
+        """Replay the journal entries after a snapshot; return the number of steps and commands.
+
+        With `keeps_queries` the table of queries is written again: that of an older file may lack some.
+        """
         count = 0
         for _, entry in self.journal.entries(after):
             for _ in self._again(entry):
                 count += 1
             self._collect()
-            self._pending = Uncommitted()  # all of it is in the journal
+            self._pending = Uncommitted(
+                queries=self._pending.queries if keeps_queries else []
+            )  # the journal has the rest
             self._held.outgoing.clear()
         return count
 
@@ -437,7 +465,8 @@ class DurableStation:
         self.last_ms = entry.now_ms
         if entry.kind == ROLL:
             if isinstance(self.station.archive, MemoryArchive):
-                self.station.archive.take_all()
+                most = int(entry.argument) if isinstance(entry, Command) and entry.argument else sys.maxsize
+                self.station.archive.take_oldest(most, self.station.world.catalog.tick_ms)
             return
         try:
             apply(entry, self.station)

@@ -22,7 +22,7 @@ from basestation.archive.manifest import (
     list_anew,
     read_files,
 )
-from basestation.station.journal_file import NAME, JournalError, lock, new_epoch, open_database, unlock
+from basestation.station.journal_file import NAME, RESTORE, JournalError, lock, new_epoch, open_database, unlock
 from basestation.station.retention import Budget, count_dropped, measure, trim
 
 NO_FACTS: Mapping[str, str] = {}
@@ -68,7 +68,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Tuples or a table of an extent that a client sent at a time in ms, `push` or `load` (`basestation.station.uploads`)."""
+    """Tuples or a table of an extent at a time in ms: `push` or `load` of a client, or `recall` from the archive (`basestation.station.uploads`)."""
 
     kind: str
     now_ms: int
@@ -87,7 +87,7 @@ class Upload:
 
 
 Entry = Steps | Command | Upload
-UPLOADS = "push", "load"
+UPLOADS = "push", "load", "recall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,8 @@ class CommandRecord:
     query: int | None
     owner: str | None = None
     """Of the query that it made."""
+    keep: int | None = None
+    """How many of the newest updates of the query that it made are kept; None for as many as of every other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +136,16 @@ class Journal:
         except BaseException:
             unlock(self._lock)
             raise
+        self.list_version = 0
+        """Grows after each commit that changes queries or their owners."""
         self._reading = threading.Lock()
         self._reader = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         self.last = self._number("SELECT max(number) FROM entries")
-        self.storage = measure(self._db)
+        try:
+            self.storage = measure(self._db)
+        except sqlite3.DatabaseError as why:
+            self.close()
+            raise JournalError(f"{self.path} is damaged: {why}", RESTORE) from why
         if (epoch := self.fact("epoch")) is None:
             self.state_fact("epoch", epoch := new_epoch())
         self.epoch = epoch
@@ -152,7 +160,7 @@ class Journal:
 
     def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
                events: Iterable[tuple[int, str, str]] = (), commands: Sequence[CommandRecord] = (),
-               queries: Iterable[QueryRow] = (), files: FileChange = NO_CHANGE,
+               queries: Sequence[QueryRow] = (), files: FileChange = NO_CHANGE,
                facts: Mapping[str, str] = NO_FACTS) -> None:  # fmt: skip
         """Keep all of it for good or, with sqlite3.Error, nothing. An event is (time in ms, kind, JSON)."""
         number = self.last
@@ -177,6 +185,10 @@ class Journal:
                 ((c.query, c.owner) for c in commands if c.query is not None and c.owner is not None),
             )
             self._db.executemany(
+                "INSERT OR IGNORE INTO limits VALUES (?, ?)",
+                ((c.query, c.keep) for c in commands if c.query is not None and c.keep is not None),
+            )
+            self._db.executemany(
                 "INSERT OR REPLACE INTO queries VALUES (?, ?, ?, ?)",
                 ((query.number, query.name, query.state, query.body) for query in queries),
             )
@@ -184,6 +196,8 @@ class Journal:
             count_dropped(self._db, {"archived readings": files.dropped})
             self._db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         self.last = number
+        if queries or commands:
+            self.list_version += 1
 
     def entries(self, after: int) -> Iterator[tuple[int, Entry]]:
         """The entries above a number, with theirs, in their order."""
@@ -192,9 +206,7 @@ class Journal:
             try:
                 entry = _decode(kind, body)
             except (zlib.error, struct.error, UnicodeDecodeError) as why:
-                raise JournalError(
-                    f"{self.path} is damaged: entry {number}: {why}", "restore a backup: moteloom restore FILE"
-                ) from why
+                raise JournalError(f"{self.path} is damaged: entry {number}: {why}", RESTORE) from why
             yield number, entry
 
     def save_snapshot(self, entry: int, at_ms: int, body: bytes, keep: int = 2) -> None:
@@ -210,6 +222,16 @@ class Journal:
     def snapshots(self) -> Iterator[tuple[int, int, bytes]]:
         """(number of the last entry in it, its time in ms, state), the newest first."""
         yield from self._db.execute("SELECT entry, at_ms, body FROM snapshots ORDER BY entry DESC")
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Whether there is a snapshot, readable or not."""
+        return self._number("SELECT count(*) FROM snapshots") > 0
+
+    def forget_snapshots(self) -> None:
+        """Drop all snapshots. The log must have all that came in."""
+        with self._db:
+            self._db.execute("DELETE FROM snapshots")
 
     @property
     def first(self) -> int:
@@ -280,20 +302,20 @@ class Journal:
         return found
 
     def events(
-        self, after: int, limit: int, query: int | None = None, owner: str | None = None
+        self, after: int, limit: int, query: int | None = None, owner: str | None = None, kind: str | None = None
     ) -> list[tuple[int, int, str, str]]:
-        """(number, time in ms, kind, JSON) of the events above a number, all or those about a query.
+        """(number, time in ms, kind, JSON) of the events above a number, all or those about a query or of a kind.
 
         With `owner`, none about the queries of others.
         """
         statement = (
             "SELECT number, at_ms, kind, body FROM events WHERE number > ?1"
-            " AND (?3 IS NULL OR json_extract(body, '$.query') = ?3)"
+            " AND (?3 IS NULL OR json_extract(body, '$.query') = ?3) AND (?5 IS NULL OR kind = ?5)"
             " AND (?4 IS NULL OR json_extract(body, '$.query') IS NULL OR EXISTS"
             " (SELECT 1 FROM owners WHERE query = json_extract(body, '$.query') AND owner = ?4)) ORDER BY number LIMIT ?2"
         )
         with self._reading:
-            return self._reader.execute(statement, (after, limit, query, owner)).fetchall()
+            return self._reader.execute(statement, (after, limit, query, owner, kind)).fetchall()
 
     def last_event(self) -> int:
         """The number of the newest event, 0 where there was none."""

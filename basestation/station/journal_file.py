@@ -6,6 +6,7 @@ SQLite in WAL mode with synchronous=FULL: a commit that returned survives a powe
 import fcntl
 import os
 import secrets
+import shutil
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,11 @@ from typing import IO
 
 from basestation.archive.manifest import SCHEMA as MANIFEST
 from basestation.archive.sync import sync_path
+from basestation.station.schema_migration import OLDEST, migrate
 from gateway.errors import MoteloomError
+from gateway.log import get_log
+
+log = get_log(__name__)
 
 APPLICATION = 0x4D4F5445  # "MOTE"
 VERSION = 3
@@ -23,6 +28,9 @@ BOOT = "boot"
 FIRST_BOOT_MS, BOOT_MS, LARGEST_BOOT = 1_735_689_600_000, 14_400_000, 60_000
 """A boot for each four hours since 2025: that is enough until 2052, and a link takes the next one after 65,536 frames."""
 LOCK = "lock"
+COPIES = 3
+"""A migration needs room for so many times the file: the copy, the rewritten tables, and the log of the transaction."""
+RESTORE = "restore a backup: moteloom restore FILE"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL) STRICT;
@@ -46,6 +54,7 @@ CREATE INDEX queries_by_state ON queries (state, number);
 """
 _OWNERS = """
 CREATE TABLE IF NOT EXISTS owners (query INTEGER PRIMARY KEY, owner TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS limits (query INTEGER PRIMARY KEY, numbers INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS owners_by_name ON owners (owner, query);
 """
 """Added to files of before tokens had names; the program of before does not mind."""
@@ -59,13 +68,21 @@ class JournalError(MoteloomError):
         self.help = help
 
 
-def check(path: Path) -> None:
-    """JournalError where a file is not a whole database of a station that this program reads."""
+class KeyReusedError(JournalError):
+    """An idempotency key came with another text than before."""
+
+
+def check(path: Path, is_whole: bool = True) -> None:
+    """JournalError where a file is no sound database of a station that this program reads.
+
+    Without `is_whole` the results are left out: they are nearly the whole file, and a start does not read them.
+    """
     if not path.is_file():
         raise JournalError(f"there is no file {path}", "name a file that `moteloom backup` wrote")
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     try:
-        _check(database, path)
+        _check_format(database, path)
+        _refuse_damage(database, path, is_whole)
     finally:
         database.close()
 
@@ -198,7 +215,10 @@ def open_database(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False)
     try:
         if not is_new:
-            _check(database, path)
+            version = _check_format(database, path)
+            _refuse_damage(database, path, is_whole=version != VERSION)
+            if version != VERSION:
+                _migrate(database, path, version)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         if is_new:
@@ -209,32 +229,84 @@ def open_database(path: Path) -> sqlite3.Connection:
         database.executescript(_OWNERS)
     except sqlite3.DatabaseError as why:
         database.close()
-        raise JournalError(f"{path} cannot be used: {why}", "restore a backup: moteloom restore FILE") from why
+        raise JournalError(f"{path} cannot be used: {why}", RESTORE) from why
     except JournalError:
         database.close()
         raise
     return database
 
 
-def _check(database: sqlite3.Connection, path: Path) -> None:
+def find_damage(database: sqlite3.Connection, is_whole: bool = True) -> str | None:
+    """The first damage that SQLite finds in a database, or in all its tables but the results; None where it is sound."""
+    try:
+        if is_whole:
+            checks = ["PRAGMA quick_check"]
+        else:  # the first statement also reads the schema, which each later one relies on
+            named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'results'"
+            checks = [f"PRAGMA quick_check('{name}')" for (name,) in database.execute(named).fetchall()]
+        for statement in checks:
+            if (found := str(database.execute(statement).fetchone()[0])) != "ok":
+                return found
+    except sqlite3.OperationalError:  # a check that was ended, or a disk that cannot be read: no damage
+        raise
+    except sqlite3.DatabaseError as why:
+        return str(why)
+    return None
+
+
+def _refuse_damage(database: sqlite3.Connection, path: Path, is_whole: bool) -> None:
+    try:
+        found = find_damage(database, is_whole)
+    except sqlite3.OperationalError as why:
+        raise JournalError(f"{path} cannot be read: {why}", RESTORE) from why
+    if found is not None:
+        raise JournalError(f"{path} is damaged: {found}", RESTORE)
+
+
+def _check_format(database: sqlite3.Connection, path: Path) -> int:
+    """The version of a file. JournalError where it is another program's, or of a version that this one cannot bring up to date."""
     try:
         application = database.execute("PRAGMA application_id").fetchone()[0]
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if application != APPLICATION and database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
             raise JournalError(f"{path} is empty", "remove it; a station that starts makes a new one")
-        if application != APPLICATION:
-            raise JournalError(f"{path} is not the file of a station", "choose another directory with --data")
-        if version > VERSION:
-            raise JournalError(
-                f"{path} has format {version}, this program reads {VERSION}", "run the newer program that wrote it"
-            )
-        if version < VERSION:
-            raise JournalError(
-                f"{path} has format {version}, this program reads {VERSION}",
-                "run the program that wrote it, or begin anew in another directory with --data",
-            )
-        found = database.execute("PRAGMA quick_check").fetchone()[0]
     except sqlite3.DatabaseError as why:
-        raise JournalError(f"{path} is damaged: {why}", "restore a backup: moteloom restore FILE") from why
-    if found != "ok":
-        raise JournalError(f"{path} is damaged: {found}", "restore a backup: moteloom restore FILE")
+        raise JournalError(f"{path} is damaged: {why}", RESTORE) from why
+    if application != APPLICATION:
+        raise JournalError(f"{path} is not the file of a station", "choose another directory with --data")
+    if version > VERSION:
+        raise JournalError(
+            f"{path} has format {version}, this program reads {VERSION}", "run the newer program that wrote it"
+        )
+    if version < OLDEST:
+        raise JournalError(
+            f"{path} has format {version}, this program reads {OLDEST} to {VERSION}",
+            "run the program that wrote it, or begin anew in another directory with --data",
+        )
+    return int(version)
+
+
+def _migrate(database: sqlite3.Connection, path: Path, version: int) -> None:
+    """Bring an older file to this version, after a copy of it. JournalError where there is no room for both."""
+    copy = path.with_name(f"{path.name}.v{version}")
+    free, size = shutil.disk_usage(path.parent).free, sum(each.stat().st_size for each in path.parent.glob(f"{NAME}*"))
+    if free < COPIES * size:
+        raise JournalError(
+            f"{path} has format {version} and must be copied before it becomes {VERSION}: that takes "
+            f"{COPIES * size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free",
+            "free space on the disk, or run the older program",
+        )
+    _copy(path, staged := copy.with_name(copy.name + ".part"))
+    os.replace(staged, copy)
+    sync_path(path.parent)
+    try:
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            migrate(database, version, VERSION)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+    except sqlite3.OperationalError as why:
+        raise JournalError(
+            f"{path} has format {version} and cannot become {VERSION}: {why}",
+            "free space on the disk; nothing has changed",
+        ) from why
+    log.info("the file of an older version was migrated", path=str(path), version=version, now=VERSION, copy=str(copy))

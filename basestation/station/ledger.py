@@ -33,7 +33,7 @@ class Ledger:
     """The accounts of all motes and extents. Calls carry the tick `now`, which never decreases."""
 
     def __init__(self, catalog: Catalog, links: Mapping[MoteId, Link]) -> None:
-        self._catalog, self._links = catalog, links
+        self.catalog, self._links = catalog, links
         self._accounts: dict[tuple[str, int], ReadingAccount] = {}
         self._scheduled = NO_SCHEDULES
         self._steps: dict[str, int] = {}  # by extent, the ticks between two samplings now
@@ -101,7 +101,7 @@ class Ledger:
 
     def record_readings(self, extent: str, site: IntArray, tick: IntArray, kind: DeliveryKind, now: int) -> None:
         """Record readings of an extent, in any order."""
-        step = self._steps.get(extent) or self._catalog.extents[extent].interval or 1
+        step = self._steps.get(extent) or self.catalog.extents[extent].interval or 1
         self._record_runs(extent, site, tick, step, kind, now)
 
     def _record_runs(

@@ -3,12 +3,13 @@
 import json
 from copy import copy
 
-from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryStateError
+from basestation.jobs.table import JobTable
 from basestation.planner.completion import complete
 from basestation.rest.control import JsonObject, Metric, ResultPage
 from basestation.results.feed import UpdatesExpiredError
+from basestation.station.job_control import JobControl
 from basestation.station.metrics import measure_station
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.query_accounts import QueryAccount, describe_account, find_share, share_network
@@ -16,17 +17,19 @@ from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
 from basestation.station.text_description import check_start, check_text, describe_dry_run, explain_text
-from basestation.station.upload_control import UploadControl, wrong_state
+from basestation.station.upload_control import UploadControl, describe_extent, wrong_state
 
 STALLED_SECONDS = 10.0
 """Of the machine. A station that has not looked for so long makes no progress."""
 
 
-class LiveControl(UploadControl):
+class LiveControl(UploadControl, JobControl):
     """The methods of `basestation.rest.control.StationControl`."""
 
-    def __init__(self, runner: Runner) -> None:
-        super().__init__(runner)
+    def __init__(self, runner: Runner, jobs: JobTable | None = None, scenario: str | None = None) -> None:
+        """Without `jobs` there are none. Trials simulate the world of a `scenario` file, or noise."""
+        UploadControl.__init__(self, runner)
+        JobControl.__init__(self, runner, jobs, scenario)
         self._journal = runner.durable.journal
 
     @property
@@ -34,10 +37,16 @@ class LiveControl(UploadControl):
         return self._runner.durable.station
 
     def submit(
-        self, text: str, key: str | None, name: str | None = None, owner: str | None = None, active: str | None = None
+        self,
+        text: str,
+        key: str | None,
+        name: str | None = None,
+        owner: str | None = None,
+        active: str | None = None,
+        keep: int | None = None,
     ) -> JsonObject:
         durable = self._runner.durable
-        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name, owner, active))))
+        return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name, owner, active, keep))))
 
     def dry_run(self, text: str, name: str | None = None) -> JsonObject:
         station = self._station
@@ -66,14 +75,17 @@ class LiveControl(UploadControl):
         name: str | None = None,
         only: str | None = None,
         active: str | None = None,
+        keep: int | None = None,
     ) -> JsonObject:
         number, durable = self._find_replaced(query, key), self._runner.durable
         self._check_owner(number, only)
-        return self.query(str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name, active))))
+        return self.query(
+            str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name, active, keep)))
+        )
 
-    def change(self, query: str, kind: str) -> JsonObject:
+    def change(self, query: str, kind: str, key: str | None = None) -> JsonObject:
         number, durable = self.number_of(query), self._runner.durable
-        self._call(lambda now_ms: durable.change(kind, number, now_ms))
+        self._call(lambda now_ms: durable.change(kind, number, now_ms, key=key))
         return self.query(str(number))
 
     def find(self, query: str, only: str | None = None) -> int:
@@ -107,6 +119,9 @@ class LiveControl(UploadControl):
 
     def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
         return [json.loads(body) | {"owner": of} for body, of in self._journal.queries(after, limit, state, owner)]
+
+    def versions(self) -> tuple[int, int]:
+        return self._journal.list_version, self._runner.looked_ms
 
     def query(self, query: str) -> JsonObject:
         number = self.number_of(query)
@@ -165,18 +180,21 @@ class LiveControl(UploadControl):
         return describe_topology(self._station)
 
     def extents(self) -> list[JsonObject]:
-        return [_extent_as_json(extent) for extent in self._station.world.catalog]
+        return [describe_extent(extent) for extent in self._station.world.catalog]
 
     def events(
-        self, after: int, limit: int, query: int | None, owner: str | None = None
+        self, after: int, limit: int, query: int | None, owner: str | None = None, kind: str | None = None
     ) -> tuple[list[JsonObject], int]:
         last = self._journal.last_event()
         found: list[JsonObject] = [
-            {"number": number, "time": rfc3339_of(at_ms, 1), "event": kind, **json.loads(body)}
-            for number, at_ms, kind, body in self._journal.events(after, limit, query, owner)
+            {"number": number, "time": rfc3339_of(at_ms, 1), "event": what, **json.loads(body)}
+            for number, at_ms, what, body in self._journal.events(after, limit, query, owner, kind)
         ]
         read = int(found[-1]["number"]) if found else after
         return found, read if len(found) == limit else max(read, last)
+
+    def event_bounds(self) -> tuple[str, int]:
+        return self._journal.epoch, self._journal.last_event()
 
     def metrics(self) -> list[Metric]:
         return self._runner.call(lambda now_ms: measure_station(self._runner, now_ms))
@@ -186,6 +204,8 @@ class LiveControl(UploadControl):
         problems = []
         if not self._runner.is_committing:
             problems.append(f"nothing can be committed: {self._runner.durable.failure}")
+        if self._runner.damage is not None:
+            problems.append(self._runner.damage)
         if not self._runner.is_linked:
             problems.append(f"the link fails: {self._runner.durable.link_failure}")
         if behind > STALLED_SECONDS:
@@ -209,14 +229,3 @@ class LiveControl(UploadControl):
                 "dropped": dict(storage.dropped),
             },
         }
-
-
-def _extent_as_json(extent: Extent) -> JsonObject:
-    found: dict[str, object] = {"name": extent.name, "kind": str(extent.kind)}
-    found["attributes"] = [
-        {"name": each.name, "type": str(each.type)} | ({"unit": each.unit} if each.unit else {})
-        for each in extent.schema
-    ]
-    if extent.kind is ExtentKind.SENSED:
-        found["every_ticks"] = extent.interval
-    return found

@@ -49,6 +49,13 @@ def end_query(number: int, event: QueryEvent, world: World, engine: Engine, reas
     return QueryChange(dispatch(world.with_query(query), PlanCache(engine.clock + 1)), query)
 
 
+def fail(number: int, world: World, engine: Engine, reason: str) -> QueryChange:
+    """End a query that exceeds a limit; it can be resumed."""
+    world.queries[number].transition(QueryEvent.FAIL)
+    engine.remove(number)
+    return end_query(number, QueryEvent.FAIL, world, engine, reason)
+
+
 def pause(number: int, world: World, engine: Engine, reason: str = "") -> QueryChange:
     """Let a query run no more until it is resumed; its answers stay as they are."""
     query = world.queries[number]

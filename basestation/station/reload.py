@@ -8,11 +8,17 @@ from collections.abc import Iterator, Mapping
 
 from acquisition.extent import Catalog
 from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.station.declared_extents import without_declared
 from innet.deployment import Deployment
 
 
-def describe_changes(running: Deployment, catalog: Catalog, fresh: Deployment) -> list[str]:
-    """Each change from the running deployment to a fresh one. DiagnosticError where the fresh schema does not fit."""
+def describe_changes(
+    running: Deployment, catalog: Catalog, fresh: Deployment, declared: frozenset[str] = frozenset()
+) -> list[str]:
+    """Each change from the running deployment to a fresh one. DiagnosticError where the fresh schema does not fit.
+
+    Users have `declared` some extents of the catalog.
+    """
     found = [
         f"`{name}` is {getattr(fresh, name)!r}, the station runs with {getattr(running, name)!r}"
         for name in ("name", "tick_ms")
@@ -22,7 +28,7 @@ def describe_changes(running: Deployment, catalog: Catalog, fresh: Deployment) -
     found += _compare("mote", running.motes, fresh.motes)
     if running.links != fresh.links:
         found.append("`links` changed: they are where planning begins, motes measure their links themselves")
-    found += _compare("extent", catalog.extents, read_deployed_catalog(fresh).extents)
+    found += _compare("extent", without_declared(catalog, declared), read_deployed_catalog(fresh).extents)
     return found
 
 

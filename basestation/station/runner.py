@@ -15,6 +15,8 @@ from gateway.log import get_log
 
 if TYPE_CHECKING:
     from basestation.station.archive_maintenance import ArchiveMaintenance
+    from basestation.station.file_check import FileCheck
+    from basestation.station.limit_enforcer import LimitEnforcer
 
 Found = TypeVar("Found")
 
@@ -28,6 +30,8 @@ COMMAND_SECONDS = 30.0
 """How long a command may wait for the look that carries it out."""
 LONGEST_WAIT_SECONDS = 0.5
 """A signal is noticed after so long at the latest."""
+LONGEST_STEP_MS = 3_600_000
+"""A clock that leaps, as after a long absence, is followed in steps of this length, or of a tick: each has its commit, and a bound of its memory."""
 LONGEST_LEAP_MS = 10_000
 """Simulated motes live no longer than this between two looks; where they cannot keep up, the clock goes slower."""
 
@@ -96,10 +100,12 @@ class Runner:
 
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
                  snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress,
-                 budget: Budget | None = None, archive: "ArchiveMaintenance | None" = None) -> None:  # fmt: skip
+                 budget: Budget | None = None, archive: "ArchiveMaintenance | None" = None,
+                 file_check: "FileCheck | None" = None, enforcer: "LimitEnforcer | None" = None) -> None:  # fmt: skip
         """After each snapshot it drops the results, events and commands above the `budget`."""
         self._budget = budget or Budget()
-        self._archive = archive
+        self._archive, self._file_check, self._enforcer = archive, file_check, enforcer
+        self.damage: str | None = None  # what the check of the file has found
         self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms
         self._commands: queue.SimpleQueue[tuple[Callable[[int], Any], Future[Any]]] = queue.SimpleQueue()
@@ -142,8 +148,9 @@ class Runner:
         try:
             self._run()
         finally:  # commands are carried out no more, so their callers must not wait
-            if self._archive is not None:
-                self._archive.close()
+            for each in (self._archive, self._file_check):
+                if each is not None:
+                    each.close()
             self._has_ended = True
             self._refuse_commands()
 
@@ -159,7 +166,7 @@ class Runner:
             if now >= due:
                 self.look(now)
                 due = now - now % step_ms + step_ms
-            self._on_progress()
+            self._on_progress()  # the watchdog waits for it
         self._carry_out(max(self.clock.now_ms(), self.durable.last_ms))
         self.durable.close(max(self.clock.now_ms(), self.durable.last_ms))
         log.info("station stopped")
@@ -171,14 +178,32 @@ class Runner:
         return max(now, self.durable.last_ms)
 
     def look(self, now_ms: int) -> None:
-        """Let the surroundings live until now, then let the station look."""
+        """Let the surroundings live until now, then let the station look; first follow a leap of the clock."""
+        longest = max(LONGEST_STEP_MS, self.durable.station.world.catalog.tick_ms)  # a step within a tick ends none
+        while (end := self._answered_ms() + longest) < now_ms and self.is_committing and not self._stopped:
+            self._look(end, is_receiving=False)
+            self._on_progress()
+        if not self._stopped:
+            self._look(now_ms)
+
+    def _answered_ms(self) -> int:
+        """The end of the last clock tick that the station has ended."""
+        station = self.durable.station
+        return (station.engine.clock + 1) * station.world.catalog.tick_ms
+
+    def _look(self, now_ms: int, is_receiving: bool = True) -> None:
         if self._beside is not None:
             self._beside.advance(now_ms)
-        is_committing = self.durable.step(now_ms)
+        is_committing = self.durable.step(now_ms, is_receiving)
         self._note_change(now_ms, "journal", self.is_committing, is_committing, self.durable.failure)
         self._note_change(now_ms, "link", self.is_linked, self.durable.link_failure is None, self.durable.link_failure)
         self.is_committing, self.is_linked = is_committing, self.durable.link_failure is None
         self.looked_ms = now_ms
+        if self._file_check is not None and self.damage is None and self._file_check.problem is not None:
+            self.damage = self._file_check.problem
+            self.durable.note(now_ms, "the check of the file fails", why=self.damage)
+        if self._enforcer is not None:
+            self._enforcer.tend(now_ms)
         if self._archive is not None:
             self._archive.tend(now_ms)
         if now_ms - self.durable.snapshot_ms >= self._snapshot_ms:

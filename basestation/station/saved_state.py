@@ -21,7 +21,7 @@ class SavedState:
 
 def read_saved_state(folder: Path) -> SavedState:
     """Read the newest snapshot of a data directory. JournalError where there is none that this version reads."""
-    check(folder / NAME)
+    check(folder / NAME, is_whole=False)
     database = sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)
     try:
         row = database.execute("SELECT body FROM snapshots ORDER BY entry DESC LIMIT 1").fetchone()

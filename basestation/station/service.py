@@ -4,7 +4,7 @@ The owner of a clock (a test, a simulation, a daemon) calls `Station.step(now)`;
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from basestation.archive.interface import Archive
 from basestation.archive.versions import batch_of_version
 from basestation.controller import migration
 from basestation.controller.active_hours import ActiveHours
-from basestation.controller.admission import bind_corrections
+from basestation.controller.admission import bind_corrections, bind_single_query
 from basestation.controller.agenda import is_agenda_pending, round_ticks
 from basestation.controller.dispatch import dispatch, on_agenda_start
 from basestation.controller.expiry import expire_queries
@@ -31,19 +31,23 @@ from basestation.controller.migration import MigrationEvent, MigrationListener, 
 from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
+from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
-from basestation.planner.plan import Correction
+from basestation.execution.past_windows import PastRange, PastWindows, find_past
+from basestation.planner.plan import Correction, Plan
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
 from basestation.station import query_changes
 from basestation.station.clock_skew import ClockSkewDetector, find_timestamps
+from basestation.station.declared_extents import read_declaration
 from basestation.station.latest_readings import LatestReadings
 from basestation.station.ledger import Ledger
 from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.query_accounts import TIMER, QueryAccounts
 from basestation.station.statistics_collector import StatisticsCollector
+from basestation.updates.update import QueryFailure
 from gateway.codec import FrameDecoder
 from gateway.frame import MAX_FRAME, Frame, HopPath, MoteId
 from gateway.link import LinkPolicy, Links
@@ -89,18 +93,29 @@ class Station:
         self.failure_detector = FailureDetector()
         self.clock_skew = ClockSkewDetector(self.reconcilers.policy.clock_tolerance_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True, timer=TIMER)
+        self.engine.archive_corrections()
         self.accounts = QueryAccounts()
         self.errors: Counter[str] = Counter()
         self.events = OperationalEventLog()
         self.ledger = Ledger(catalog, self.links.by_mote)
         self.latest, self.motes = LatestReadings(), MoteWatch()
         self._transport, self.archive, self._decoder = transport, archive, FrameDecoder(mtu)
+        self._recalled: dict[str, Batch] = {}  # archived tuples for the past windows of the next query
+        self._past: dict[int, PastWindows] = {}  # by query
         self._statistics, self._on_migration = StatisticsCollector(), on_migration
         self._tick = tick_of_ms(now_ms, catalog.tick_ms)
         self._stepped = self._reviewed = self._tick  # the ticks of the last step, and of the last use of statistics
         self._changed: int | None = None  # the tick in which a query started or ended, until plans are reviewed
 
     # --- requests ----------------------------------------------------------------------------------------------------
+
+    def declare(self, text: str, now_ms: int) -> None:
+        """Add the pushed or stored extent that a text declares. DiagnosticError, ExtentError say why it cannot be."""
+        extent = read_declaration(text, self.world.catalog)
+        self._answer(now_ms)
+        self.engine.declare(extent)
+        self.world = replace(self.world, catalog=self.engine.catalog)
+        self.ledger.catalog = self.engine.catalog
 
     def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
         """Replace the contents of a stored extent from now on."""
@@ -119,6 +134,11 @@ class Station:
         batch = Batch(np.where(tick < 0, arrival, tick), site, arrival, unit_weights(len(tick)), columns, valid)
         self.archive.append(self.world.catalog.extents[extent], batch)
         self.engine.deliver(extent, batch)
+        self._deliver_past(extent, batch)
+
+    def recall(self, extent: str, batch: Batch) -> None:
+        """Take tuples of the archive for the past windows of the query that is submitted next."""
+        self._recalled[extent] = batch
 
     def correct(self, text: str, now_ms: int) -> tuple[Correction, ...]:
         """Carry out statements of REVISE, DELETE and INSERT. DiagnosticError where one of them is wrong: then none is."""
@@ -126,6 +146,8 @@ class Station:
         corrections = bind_corrections(text, self.world)
         for correction in corrections:
             self.engine.correct(correction)
+            for past in self._past.values():
+                past.correct(correction)
         return corrections
 
     def submit(self, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None) -> QueryRecord:
@@ -134,9 +156,37 @@ class Station:
         DiagnosticError if it cannot run, QueryStateError if another query has its name.
         """
         self._answer(now_ms)
+        recalled, self._recalled = self._recalled, {}
         query_changes.check_name(name, self.world)
-        change = downlink.deploy(text, self.world, self.engine, name)
-        return self._apply(query_changes.with_hours(change, active), now_ms)
+        plan, past = self.find_past(text) if recalled else (None, None)
+        change = downlink.deploy(text, self.world, self.engine, name, past=past)
+        query = self._apply(query_changes.with_hours(change, active), now_ms)
+        if plan is not None and past is not None:
+            tables = self.engine.stored_versions()
+            self._past[query.number] = windows = PastWindows(query.number, plan, past, self.world.catalog, tables)
+            for extent, batch in recalled.items():
+                windows.deliver(extent, batch)
+            self._end_failed(uplink.publish_updates(self.feed, windows.answer(self.engine.clock)), now_ms)
+            for correction in self.engine.pending_corrections():
+                windows.correct(correction)
+        return self.world.queries[query.number]
+
+    @property
+    def past_count(self) -> int:
+        """How many queries have past windows that may change."""
+        return len(self._past)
+
+    def usage(self, before: Mapping[int, int]) -> tuple[dict[int, OperatorShare], dict[int, int]]:
+        """The shares of running queries, with the states of their past windows, since `before`; and the times now, by operator."""
+        shares, times = self.engine.usage(self.world.live, before)
+        for number in self._past.keys() & shares.keys():
+            shares[number] = replace(shares[number], bytes=shares[number].bytes + self._past[number].held_bytes)
+        return shares, times
+
+    def find_past(self, text: str) -> tuple[Plan, PastRange | None]:
+        """A query, and its windows that the engine has no tuples for any more. DiagnosticError where it is wrong."""
+        plan = bind_single_query(text, self.world)
+        return plan, find_past(plan, self.engine)
 
     def replace(
         self, number: int, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None
@@ -154,6 +204,11 @@ class Station:
         """Let a query run no more until it is resumed. KeyError, QueryStateError."""
         self._answer(now_ms)
         return self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
+
+    def fail(self, number: int, now_ms: int, reason: str) -> QueryRecord:
+        """End a query that exceeds a limit. KeyError, QueryStateError."""
+        self._answer(now_ms)
+        return self._apply(query_changes.fail(number, self.world, self.engine, reason), now_ms)
 
     def enter_hours(self, number: int, now_ms: int) -> QueryRecord:
         """Resume a query whose active hours begin; where it cannot run any more, it ends with the reason."""
@@ -220,11 +275,35 @@ class Station:
         now = tick_of_ms(now_ms, self.world.catalog.tick_ms)
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
-                for failure in uplink.answer(self.engine, self.feed, ended):
-                    reason = f"{failure.code}: {failure.message}"
-                    change = query_changes.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason)
-                    self._apply(change, now_ms)
+                self._end_failed(uplink.answer(self.engine, self.feed, ended), now_ms)
+                self._answer_past(ended, now_ms)
+                for extent, corrected in self.engine.take_applied():
+                    self.archive.append_corrections(self.world.catalog.extents[extent], corrected)
         self._tick = max(self._tick, now)
+
+    def _answer_past(self, clock: int, now_ms: int) -> None:
+        """Revise the past windows of queries, and forget those that may not change any more."""
+        for number, past in list(self._past.items()):
+            query = self.world.queries.get(number)
+            is_over = query is None or query.state in (QueryState.STOPPED, QueryState.FAILED)
+            if not is_over:
+                self._end_failed(uplink.publish_updates(self.feed, past.answer(clock)), now_ms)
+            if is_over or past.is_settled:
+                del self._past[number]
+
+    def _end_failed(self, failures: Iterable[QueryFailure], now_ms: int) -> None:
+        """End the queries that one of their engines could not go on with."""
+        for failure in failures:
+            if failure.query in self.engine:
+                self.engine.remove(failure.query)
+            reason = f"{failure.code}: {failure.message}"
+            self._apply(
+                query_changes.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason), now_ms
+            )
+
+    def _deliver_past(self, extent: str, batch: Batch) -> None:
+        for past in self._past.values():
+            past.deliver(extent, batch)
 
     def _ingest(self, now_ms: int) -> World:
         """Take all frames that arrived and acknowledge them: motes forget them only after they are safe."""
@@ -232,6 +311,8 @@ class Station:
         arrived = gateway.uplink.receive(self._transport.receive(), self._decoder, self.links)
         frames = self._drop_unknown_motes(arrived.frames)
         received = uplink.receive(frames, world, self.engine, self.archive, self._tick)
+        for extent, batch in received.readings.batches:
+            self._deliver_past(extent, batch)
         self.ledger.record_frames(frames, arrived.duplicates, received.readings, self._tick)
         self.ledger.record_all_partials(received.partials, world.folds, self._tick)
         self._statistics.record(received.readings, received.batches)

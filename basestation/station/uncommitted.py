@@ -7,7 +7,7 @@ from basestation.station.journal import CommandRecord, Entry, QueryRow, ResultCh
 
 @dataclass(slots=True)
 class Uncommitted:
-    """Entries, results, events and queries that are not in the journal yet."""
+    """Entries, results, events, queries and facts that are not in the journal yet."""
 
     entries: list[Entry] = field(default_factory=list)
     looks: list[tuple[int, bytes]] = field(default_factory=list)
@@ -15,6 +15,7 @@ class Uncommitted:
     events: list[tuple[int, str, str]] = field(default_factory=list)
     commands: list[CommandRecord] = field(default_factory=list)
     queries: list[QueryRow] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
 
     def close_looks(self) -> None:
         """Make one entry of the looks so far, since something else follows them."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from math import inf, isfinite, isnan, nan, sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, TextIO
 
 from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
@@ -40,6 +40,9 @@ class DiscardingArchive:
 
     def append(self, extent: Extent, batch: Batch) -> None:
         """Discard the readings."""
+
+    def append_corrections(self, extent: Extent, batch: Batch) -> None:
+        """Discard the corrections."""
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         return empty_batch(extent.schema)
@@ -110,6 +113,13 @@ class Trial:
             "motes that died": sum(mote.died is not None for mote in self.motes),
         }
         return found | self._query_figures()
+
+    def as_json(self, scenario: str) -> dict[str, Any]:
+        """The outcome as one line of JSON: figures, ledger, notes and decisions."""
+        return {
+            "type": "run", "scenario": scenario, "seed": self.seed, "figures": finite(self.figures()), "ledger": self.ledger,
+            "notes": self.notes(), "decided": [asdict(each) | {"query": name} for name, each in self.decided],
+        }  # fmt: skip
 
     def notes(self) -> list[str]:
         """The conditions of the lifetimes, and why they differ from those that `moteloom explain` predicts."""
@@ -203,13 +213,16 @@ def _write_figures(files: TrialFiles, trial: Trial) -> None:
 
 
 class TrialRun:
-    """One run in progress. With a folder it writes answers, trace and figures there, into files marked as unfinished."""
+    """One run in progress. With a folder it writes answers, trace and figures there, into files marked as unfinished.
+
+    Without one, `answers` takes the lines of answers, if it is given.
+    """
 
     def __init__(self, scenario: Scenario, seed: int, folder: Path | None = None, swept: bool = False,
-                 always_on: bool = False) -> None:  # fmt: skip
+                 always_on: bool = False, answers: TextIO | None = None) -> None:  # fmt: skip
         self.seed, self._scenario = seed, scenario
         self._files = None if folder is None else TrialFiles(folder)
-        self._answers = self._files.open("answers.jsonl") if self._files else None
+        self._answers = self._files.open("answers.jsonl") if self._files else answers
         trace = self._files.open("trace.txt") if self._files else None
         sink, traced, archive = trace.write if trace else None, trace is not None, DiscardingArchive()
         # This run drains the feed after each step. One step may publish more than a feed for clients retains.

@@ -90,6 +90,11 @@ def test_reader_knows_every_key_of_the_page():
         upload_mb = 1
         queries = 1
         queries_of_user = 1
+        results_of_user = 1
+        state_mb = 1
+        state_mb_of_user = 1
+        cpu_share = 1
+        cpu_share_of_user = 1
         """
     with pytest.raises(ConfigError) as raised:
         read(everything)

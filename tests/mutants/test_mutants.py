@@ -25,7 +25,8 @@ def test_verdicts(tmp_path):
     code = tmp_path / "innet" / "doubling.py"
     code.write_text("def double(x):\n    return x + x\n")
     (tmp_path / "test_doubling.py").write_text(
-        "from innet.doubling import double\n\ndef test_doubling():\n    assert double(2) == 4\n"
+        "import pytest\nfrom innet.doubling import double\n\n"
+        "@pytest.mark.parametrize('x', [2], ids=['a - b'])\ndef test_doubling(x):\n    assert double(x) == 4\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
 
@@ -35,7 +36,10 @@ def test_verdicts(tmp_path):
     assert verdict("x + x", "x + 1")[0] == "caught"
     assert verdict("x + x", "x * x")[0] == "survived"
     assert verdict("x", "y")[0] == "stale" and verdict("z", "y")[0] == "stale"
-    assert verdict("x + x", "while True")[0] == "caught"
+    assert verdict("x + x", "while True")[0] == "stale"  # the tests cannot be read
+    assert verdict("x + x", "x + 1")[2] == "test_doubling.py::test_doubling[a - b]"
+    (tmp_path / "test_doubling.py").write_text("def test_that_fails():\n    assert False\n")
+    assert verdict("x + x", "x + 1")[0] == "stale"
     change = mutants.Mutant("innet/doubling.py", "x + x", "x + 1", "")
     assert mutants.judged(change, tmp_path, ("test_doubling.py",), seconds=0.01)[0] == "slow"
     assert code.read_text() == "def double(x):\n    return x + x\n"

@@ -7,7 +7,11 @@ import time
 
 import pytest
 
+from basestation.archive.memory import MemoryArchive
+from basestation.planner.catalog import read_schema
 from basestation.station import journal_file, station_snapshot
+from basestation.station.durable import DurableStation
+from basestation.station.journal import Command, Journal
 from basestation.station.journal_file import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.operational_events import BROKEN, KEPT
@@ -17,7 +21,7 @@ from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 from tests.brokers import wait_until
-from tests.station.small_network import QUERIES, Crash, SmallNetwork
+from tests.station.small_network import BEGIN_MS, QUERIES, Crash, SmallNetwork
 
 SECONDS = 90
 
@@ -130,11 +134,11 @@ def test_query_whose_commit_fails_is_not_confirmed(tmp_path, monkeypatch):
     network = SmallNetwork(tmp_path)
     commit, texts = network.journal.commit, []
 
-    def full_for_commands(entries, results, events, commands, queries):
+    def full_for_commands(entries, results, events, commands, queries, **more):
         texts.extend(record.command.argument for record in commands)
         if commands:
             raise sqlite3.OperationalError("database or disk is full")
-        commit(entries, results, events, commands, queries)
+        commit(entries, results, events, commands, queries, **more)
 
     monkeypatch.setattr(network.journal, "commit", full_for_commands)
     with pytest.raises(JournalError, match="cannot be kept now: database or disk is full"):
@@ -144,6 +148,43 @@ def test_query_whose_commit_fails_is_not_confirmed(tmp_path, monkeypatch):
     assert network.submit(QUERIES[0], "a key") == 1
     network.restart()
     assert list(network.durable.station.world.queries) == [1]
+
+
+@pytest.mark.promise("durable")
+@pytest.mark.parametrize("kind", ["stop", "drain", "pause", "resume", "submit", "replace", "correct"])
+def test_command_repeated_after_a_full_disk_is_carried_out_once(tmp_path, monkeypatch, kind):
+    network = SmallNetwork(tmp_path)
+    hours = "00:00-00:01" if kind == "resume" else None  # which is not now
+    number = network.durable.submit(QUERIES[0], network.now_ms, active=hours)
+    if kind == "resume":
+        network.change("pause", number)
+    before = len(commands(network))
+
+    def act():
+        if kind == "submit":
+            return network.submit(QUERIES[1], "a key")
+        if kind == "replace":
+            return network.durable.replace(number, QUERIES[1], network.now_ms, "a key")
+        if kind == "correct":
+            text = "DELETE FROM field WHERE site = 3"
+            return network.durable.take_data(Command(kind, network.now_ms, text), text, "a key")
+        return network.durable.change(kind, number, network.now_ms, key="a key")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(network.journal, "commit", full_disk)
+        with pytest.raises(JournalError, match="cannot be kept now: database or disk is full"):
+            act()
+    act()
+    assert network.durable.step(network.now_ms + 1_000) and network.durable.failure is None
+    assert len(commands(network)) == before + 1 and network.journal.command_of("a key")[0] == kind
+
+
+def commands(network):
+    return [entry for _, entry in network.journal.entries(0) if isinstance(entry, Command)]
+
+
+def full_disk(*_, **__):
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_stopping_twice_leaves_a_station_that_restarts(tmp_path):
@@ -386,6 +427,29 @@ class SlowMotes:
             self.stop()
 
 
+def test_leap_over_ticks_longer_than_an_hour_ends(tmp_path):
+    """
+    ticks of 2 h   0      1      2      3      4      5
+    looks                 │      │      │      │      │  │ the leap to 5.25
+    """
+    tick_ms, leaps = 7_200_000, []
+    catalog = read_schema("belt: pushed (weight:integer) wait 4 hours\n", None, tick_ms)
+
+    def begin(transport, now_ms):
+        return Station(catalog, transport, MemoryArchive(), boot=1, now_ms=now_ms)
+
+    def progress():
+        leaps.append(durable.station.engine.clock)
+        assert len(leaps) < 20, "the clock does not move"
+
+    durable = DurableStation(Journal(tmp_path), begin, 0)
+    runner = Runner(durable, ScaledClock(lambda: 0.0, 0), on_progress=progress)
+    for quarter in (1, 2, 3, 21):
+        runner.look(quarter * tick_ms // 4)
+    assert leaps == [0, 1, 2, 3, 4] and durable.station.engine.clock == 4
+    durable.journal.close()
+
+
 def test_motes_that_cannot_keep_up_slow_the_clock_down(tmp_path):
     network, wall = SmallNetwork(tmp_path), [0.0]
     motes = SlowMotes(wall)
@@ -478,3 +542,80 @@ def test_boots_of_a_network_grow(tmp_path):
     network.start()
     boots.append(network.durable.station.links.boot)
     assert boots == sorted(set(boots)) and boots[0] > 1_000
+
+
+@pytest.mark.promise("durable")
+def test_clock_that_leaps_is_followed_in_steps_with_commits(tmp_path, rng):
+    """
+    looks   … 30 s │ +1 h │ +2 h │ … │ +5 days │    the process ends in the middle, and its next start goes on from there
+    """
+    expected, network = SmallNetwork(tmp_path / "undisturbed"), SmallNetwork(tmp_path / "leaps")
+    for each in (expected, network):
+        each.submit(QUERIES[2])
+        each.live(30)
+    end, progress = network.now_ms + 5 * 86_400_000, []
+    runner = Runner(expected.durable, ScaledClock(lambda: 0.0, end), on_progress=lambda: progress.append(1))
+    runner.look(end)
+    assert 118 <= len(progress) <= 120 and expected.durable.last_ms == end
+
+    stopped = Runner(network.durable, ScaledClock(lambda: 0.0, end), on_progress=lambda: next(left) or stopped.stop())
+    left = iter([True] * rng.randrange(1, 100) + [False] * 9)
+    stopped.look(end)
+    assert network.durable.last_ms < end
+    network.restart()
+    Runner(network.durable, ScaledClock(lambda: 0.0, end)).look(end)
+    assert network.answers(1) == expected.answers(1) and network.journal.bounds(1)[1] > 21_600
+
+
+@pytest.mark.promise("durable")
+def test_clock_a_day_behind_waits_for_the_station_to_reach_it(tmp_path):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[2])
+    network.live(60)
+    network.restart()
+    answers, last = network.answers(1), network.durable.last_ms
+    wall = [0.0]
+    runner = Runner(network.durable, ScaledClock(lambda: wall[0], last - 86_400_000))
+    assert runner._read_clock() == last
+    runner.look(runner._read_clock())
+    assert network.answers(1) == answers and network.durable.last_ms == last
+    wall[0] = 86_400.0 + 60.0
+    runner.look(runner._read_clock())
+    assert network.durable.last_ms == last + 60_000 and network.answers(1).startswith(answers)
+
+
+@pytest.mark.promise("durable")
+@pytest.mark.parametrize(
+    ("statement", "undo", "words"),
+    [
+        ("PRAGMA max_page_count = 1", "PRAGMA max_page_count = 1073741823", "database or disk is full"),
+        ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "attempt to write a readonly database"),
+    ],
+    ids=["full", "read-only"],
+)
+def test_file_that_takes_no_more_loses_nothing(statement, undo, words, tmp_path):
+    """SQLite itself refuses to write; looks go on, and nothing is acknowledged or shown until it writes again."""
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+    network.live(20)
+    database = network.journal._db
+    database.execute(statement)  # it needs a new page after some commits
+    runner = Runner(network.durable, ScaledClock(lambda: 0.0, network.now_ms), beside=network)
+    while runner.is_committing:
+        network.now_ms += 250
+        runner.look(network.now_ms)
+        assert network.now_ms < BEGIN_MS + 600_000, "the file took everything"
+    last, before = network.journal.last, network.answers(1)
+    for _ in range(80):
+        network.now_ms += 250
+        runner.look(network.now_ms)
+    assert (network.journal.last, network.answers(1)) == (last, before)
+    assert words in network.durable.failure and words in LiveControl(runner).health()["problems"][0]
+    database.execute(undo)
+    for _ in range(240):
+        network.now_ms += 250
+        runner.look(network.now_ms)
+    assert LiveControl(runner).health()["ok"] and {"journal fails", "journal works again"} <= set(network.events())
+    latest = {line["tick"]: line["coverage"]["field"] for line in map(json.loads, network.answers(1).splitlines())}
+    due = [tick for tick in latest if tick * 1_000 < network.now_ms - 20_000]
+    assert len(due) >= 8 and all(latest[tick] == [2, 2] for tick in due)

@@ -1,0 +1,59 @@
+"""Recovery: the station of a journal, from its newest readable snapshot, or else from the log where that has all that came in."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from basestation.execution.snapshot import SnapshotError
+from basestation.station.journal import Journal
+from basestation.station.journal_file import JournalError
+from basestation.station.service import Station
+from basestation.station.station_snapshot import restore_station
+from gateway.transports import Transport
+
+MakeStation = Callable[[Transport, int], Station]
+"""A new station on a transport at a time in ms, without queries."""
+PROGRAM = "program"
+"""The fact that names the program version that ran last on a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A station as of entry `entry` of the log, at a time in ms."""
+
+    station: Station
+    entry: int
+    at_ms: int
+
+
+def restore_newest(journal: Journal, outside: Mapping[str, object]) -> Restored | None:
+    """The station of the newest readable snapshot; None where there is none and the log begins with the first entry.
+
+    JournalError where a part of the log is only in snapshots that cannot be read.
+    """
+    failures = []
+    for number, at_ms, body in journal.snapshots():
+        try:
+            return Restored(restore_station(body, dict(outside)), number, at_ms)
+        except SnapshotError as why:
+            failures.append(str(why))
+    if journal.first > 1:
+        program = journal.fact(PROGRAM)
+        raise JournalError(
+            f"no snapshot in {journal.path} can be read: {'; '.join(dict.fromkeys(failures))}",
+            f"start with {f'moteloom {program}' if program else 'the program version'} that wrote it, or restore a backup",
+        )
+    return None
+
+
+def begin_station(journal: Journal, make: MakeStation, transport: Transport, now_ms: int) -> Station:
+    """A station of which the log has all that came in: it begins at the time at which it began first."""
+    begun = journal.fact("begun_ms")
+    if begun is None:
+        journal.state_fact("begun_ms", str(now_ms))
+    return make(transport, now_ms if begun is None else int(begun))
+
+
+def keep_numbers(station: Station, journal: Journal) -> None:
+    """Let results go on above those that are kept, where a station was computed from the log by another program than before."""
+    for number in station.world.queries:
+        station.feed.skip_to(number, journal.bounds(number)[1])
