@@ -34,3 +34,6 @@ class AnswerSource(Protocol):
 
     def watch(self, query: str) -> Iterator[Line]:
         """The schema and the updates of a query that runs. NotHereError without a station."""
+
+    def try_out(self, text: str) -> Iterator[Line]:
+        """The schema and the updates of a query on simulated motes, for the span before it or an hour. NotHereError without a station."""

@@ -29,6 +29,7 @@ HELP = """\
   \\i FILE             run the statements and commands of a file
   \\l                  list the queries of the station
   \\submit QUERY       start a query that goes on without the shell
+  \\try [SPAN] QUERY   try a query on simulated motes for a time such as 10min, 1h without one; Ctrl-C ends it
   \\watch NUMBER|NAME  show the answers of a query that runs; Ctrl-C ends the watching only
   \\stop, \\pause, \\resume NUMBER|NAME
   \\?                  this help
@@ -170,6 +171,9 @@ class Interpreter:
     def _watch(self, name: str, argument: str) -> None:
         self._show(self._source.watch(argument))
 
+    def _try(self, name: str, argument: str) -> None:
+        self._show(self._source.try_out(argument))
+
     def _manage(self, name: str, argument: str) -> None:
         for line in self._source.manage(name, argument):
             self._print(line)
@@ -227,13 +231,13 @@ def _is_query_name(argument: str) -> bool:
 
 _QUERY, _OF_STATION = "a query, such as `SELECT * FROM road`", "the number or name of a query; `\\l` lists them"
 _NEEDING = {
-    "explain": _QUERY, "plot": _QUERY, "submit": _QUERY, "i": "the name of a file",
+    "explain": _QUERY, "plot": _QUERY, "submit": _QUERY, "try": _QUERY, "i": "the name of a file",
     "watch": _OF_STATION, "stop": _OF_STATION, "pause": _OF_STATION, "resume": _OF_STATION,
 }  # fmt: skip
 _COMMANDS: dict[str, Callable[[Interpreter, str, str], None]] = {
     "?": Interpreter._help, "q": Interpreter._quit, "d": Interpreter._describe, "x": Interpreter._expand,
     "timing": Interpreter._time, "explain": Interpreter._explain, "plot": Interpreter._plot, "i": Interpreter._include,
-    "watch": Interpreter._watch,
+    "watch": Interpreter._watch, "try": Interpreter._try,
     **dict.fromkeys(("l", "submit", "stop", "pause", "resume"), Interpreter._manage),
 }  # fmt: skip
 COMMANDS = tuple(_COMMANDS)

@@ -80,3 +80,6 @@ class RecordingSource:
 
     def watch(self, query: str) -> Iterator[Line]:
         raise NotHereError("`\\watch` needs a running station: moteloom shell --url URL")
+
+    def try_out(self, text: str) -> Iterator[Line]:
+        raise NotHereError("`\\try` needs a running station: moteloom shell --url URL. Without one: moteloom sim run")

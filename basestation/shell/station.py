@@ -5,13 +5,18 @@ from typing import Any
 
 from acquisition.extent import Catalog, Extent, ExtentKind
 from acquisition.schema import Attribute, Schema, Type
+from acquisition.units import milliseconds_of
 from basestation.explain import render_statement
 from basestation.language.parser import parse
 from basestation.language.syntax import Delete, Insert, Revise
 from basestation.shell.answer_source import Line
 from gateway.source import Source
 from moteloom.client import Query, StationClient
+from moteloom.client.jobs import ENDED_JOBS
 from moteloom.client.requests import ENDED_STATES, path_of
+
+TRIAL_SPAN = "1h"
+"""How long `\\try` simulates where no span is given."""
 
 
 class StationSource:
@@ -48,6 +53,19 @@ class StationSource:
 
     def watch(self, query: str) -> Iterator[Line]:
         yield from _lines(self._client.query(query))
+
+    def try_out(self, text: str) -> Iterator[Line]:
+        span, _, query = text.partition(" ")
+        if milliseconds_of(span) is None:
+            span, query = TRIAL_SPAN, text
+        job = self._client.start_trial(query, span)
+        self._notify(f"job {job.number} simulates {span}; Ctrl-C cancels it")
+        try:
+            yield from job.lines()
+        finally:
+            if job.state not in ENDED_JOBS:
+                job.cancel()
+                self._notify(f"job {job.number} is cancelled")
 
     def explain(self, text: str) -> str:
         return "\n".join(map(render_statement, self._client.post("/v1/explain", text)["statements"]))

@@ -13,6 +13,7 @@ each once and in order. Arrow, pandas and Polars are imported when they are aske
 
 from moteloom.client.answer import Answer
 from moteloom.client.async_station import AsyncQuery, AsyncStationClient, connect_async
+from moteloom.client.jobs import AsyncStationJob, StationJob
 from moteloom.client.requests import StationError
 from moteloom.client.results import ResultsGoneError, Update
 from moteloom.client.station import Query, StationClient, connect
@@ -21,10 +22,12 @@ __all__ = [
     "Answer",
     "AsyncQuery",
     "AsyncStationClient",
+    "AsyncStationJob",
     "Query",
     "ResultsGoneError",
     "StationClient",
     "StationError",
+    "StationJob",
     "Update",
     "connect",
     "connect_async",

@@ -8,8 +8,9 @@ from typing import Any
 
 import httpx
 
-from moteloom.client import requests
+from moteloom.client import jobs, requests
 from moteloom.client.answer import Answer
+from moteloom.client.jobs import AsyncStationJob
 from moteloom.client.requests import Patience, Request, StationError, path_of
 from moteloom.client.results import WAIT_SECONDS, ResultReader, Update
 from moteloom.client.station import PATIENCE
@@ -99,6 +100,16 @@ class AsyncStationClient:
     ) -> dict[str, Any]:
         """Deliver tuples to an extent; the receipt says how many are durable, and why the others were rejected."""
         return dict(await self.send(requests.push(extent, rows, media_type, requests.new_key())))
+
+    async def start_trial(
+        self, text: str, span: str = "1h", seed: int = 1, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None
+    ) -> AsyncStationJob:
+        """Try a query in a process beside the station: on simulated motes for `span`, or over `rows` by extent."""
+        return AsyncStationJob(self, await self.send(jobs.start_trial(text, span, seed, rows)))
+
+    async def job(self, number: int) -> AsyncStationJob:
+        """The job with a number."""
+        return AsyncStationJob(self, await self.send(jobs.get_job(number)))
 
 
 class AsyncQuery:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
 ENDED_STATES = "finished", "stopped", "failed"
-TEXT, LINES = "text/plain; charset=utf-8", "application/x-ndjson"
+TEXT, LINES, JSON = "text/plain; charset=utf-8", "application/x-ndjson", "application/json"
 SECONDS = 70.0
 """Of the longest request; longer than the longest wait that the interface allows."""
 BUSY = 429, 502, 503, 504
@@ -55,7 +55,7 @@ class Request:
     def arguments(self) -> dict[str, Any]:
         """The arguments of `httpx.Client.request`."""
         parameters = {name: value for name, value in self.parameters.items() if value is not None}
-        headers = {"accept": "application/json", **self.headers}
+        headers = {"accept": JSON, **self.headers}
         return {"method": self.method, "url": self.path, "params": parameters, "content": self.body, "headers": headers}
 
 
@@ -95,7 +95,11 @@ def new_key() -> str:
 
 
 def read_answer(answer: httpx.Response, url: str) -> Any:
-    """The JSON of an answer. StationError where it is a problem, or does not come from a station."""
+    """The JSON of an answer, a LinePage of lines, None of an answer without a body. StationError where it is a problem, or does not come from a station."""
+    if answer.status_code == 204:
+        return None
+    if answer.is_success and answer.headers.get("content-type", "").startswith(LINES):
+        return _read_lines(answer, url)
     try:
         found = answer.json()
     except ValueError:
@@ -109,6 +113,23 @@ def read_answer(answer: httpx.Response, url: str) -> Any:
     if not isinstance(found, dict):
         found = {"status": answer.status_code, "title": f"{url} answers {answer.status_code} {answer.reason_phrase}"}
     raise StationError(str(found.get("title", answer.status_code)), {"status": answer.status_code} | found)
+
+
+@dataclass(frozen=True, slots=True)
+class LinePage:
+    """Lines of the results of a job, the number to ask for `after` next time, and whether no more will come."""
+
+    lines: tuple[dict[str, Any], ...]
+    next: int
+    is_complete: bool
+
+
+def _read_lines(answer: httpx.Response, url: str) -> LinePage:
+    try:
+        lines = tuple(json.loads(line) for line in answer.text.split("\n") if line)
+        return LinePage(lines, int(answer.headers["moteloom-next"]), answer.headers["moteloom-complete"] == "true")
+    except (KeyError, ValueError) as why:
+        raise StationError(f"no station answers at {url}: the lines are none of a job") from why
 
 
 def unreachable(url: str, why: Exception) -> StationError:

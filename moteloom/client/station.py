@@ -8,8 +8,9 @@ from typing import Any
 
 import httpx
 
-from moteloom.client import requests
+from moteloom.client import jobs, requests
 from moteloom.client.answer import Answer
+from moteloom.client.jobs import StationJob
 from moteloom.client.requests import Patience, Request, StationError, path_of
 from moteloom.client.results import WAIT_SECONDS, ResultReader, Update
 from moteloom.station_address import Address, find_station
@@ -112,6 +113,23 @@ class StationClient:
         `rows` are mappings, or a body of a media type such as `text/csv` or `application/vnd.apache.arrow.stream`.
         """
         return dict(self.send(requests.push(extent, rows, media_type, requests.new_key())))
+
+    def start_trial(
+        self, text: str, span: str = "1h", seed: int = 1, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None
+    ) -> StationJob:
+        """Try a query in a process beside the station: on simulated motes for `span`, or over `rows` by extent."""
+        return StationJob(self, self.send(jobs.start_trial(text, span, seed, rows)))
+
+    def job(self, number: int) -> StationJob:
+        """The job with a number."""
+        return StationJob(self, self.send(jobs.get_job(number)))
+
+    def jobs(self) -> Iterator[StationJob]:
+        """All jobs that the station keeps, the oldest first."""
+        after = 0
+        while page := self.send(jobs.get_jobs(after))["jobs"]:
+            yield from (StationJob(self, found) for found in page)
+            after = page[-1]["number"]
 
     def health(self) -> dict[str, Any]:
         """Whether data makes progress; a station without progress is no error here."""

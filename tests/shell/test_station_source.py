@@ -10,6 +10,7 @@ from basestation.shell.interpreter import Interpreter
 from basestation.shell.station import StationSource
 from moteloom.client import connect
 from tests.client.conftest import served
+from tests.docs.running_station import running_station
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +103,16 @@ def test_correction_is_a_statement_of_the_station(running):
     assert not shell.has_failed
     shell.run("DELETE FROM feild;")
     assert "field" in err.getvalue() and shell.has_failed
+
+
+def test_trial_of_the_prompt_shows_answers_and_ctrl_c_cancels_it(tmp_path):
+    start = "moteloom run --simulate examples/roadbridge/night.scenario.toml --speed 60"
+    with (
+        running_station(start, tmp_path) as station,
+        connect(station.url, data=station.folder / "moteloom-data") as client,
+    ):
+        out, err = CtrlC(5), io.StringIO()
+        source = StationSource(client, "a station", lambda text: print(text, file=err))
+        Interpreter(source, out, err, width=60).run("\\try 300d SELECT COUNT(*) AS n FROM road [NOW]")
+        assert "job 1 simulates 300d; Ctrl-C cancels it" in err.getvalue() and "job 1 is cancelled" in err.getvalue()
+        assert "road" in out.getvalue() and client.job(1).state == "cancelled"
