@@ -6,7 +6,7 @@ BASE   := $(VENV)/.ready-base
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check one golden rewrite coverage mutants typecheck lint sim sizes bench bench-peers bench-diff clean
+.PHONY: help setup demo test check one golden rewrite coverage mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of e
 
 mutants: $(STAMP) ## change operators line by line; each change must be caught by a test (ARGS=words chooses some)
 	@$(VENV)/bin/python tools/mutants.py $(ARGS)
+
+seeds: $(STAMP) ## the tests that draw from the seed, under N seeds in one go (N=10; ARGS="--jobs 2 --minutes 60 tests/replay")
+	@$(VENV)/bin/python tools/seeds.py --count $(or $(N),10) $(ARGS)
 
 typecheck: $(STAMP) ## mypy --strict over all packages
 	@$(VENV)/bin/mypy

@@ -15,35 +15,79 @@ from pathlib import Path
 import hypothesis
 import hypothesis.core
 import pytest
+from hypothesis import is_hypothesis_test
 
 ROOT = Path(__file__).resolve().parents[1]
 FULL = os.environ.get("MOTELOOM_COUNTS", "small") == "full"
 STRICT = os.environ.get("STRICT", "") not in ("", "0")
 # Workers of pytest-xdist inherit the environment, so all of them share the seed that the first process chose.
-SEED = int(os.environ.setdefault("MOTELOOM_SEED", str(random.SystemRandom().randrange(2**32))))
+os.environ.setdefault("MOTELOOM_SEED", str(random.SystemRandom().randrange(2**32)))
 
 hypothesis.settings.register_profile("small", max_examples=30, deadline=None, derandomize=False)
 hypothesis.settings.register_profile("full", max_examples=300, deadline=None, derandomize=False)
 hypothesis.settings.load_profile("full" if FULL else "small")
 
 
-def pytest_configure(config):
+def current_seed():
+    """The seed of the run; `tools/seeds.py` changes it between two rounds."""
+    return int(os.environ["MOTELOOM_SEED"])
+
+
+def use_seed(seed):
+    """Let everything that is drawn from now on come from a seed."""
+    os.environ["MOTELOOM_SEED"] = str(seed)
     # This is where `--hypothesis-seed` ends as well; that option is not set from here, because Hypothesis' own plugin
     # may have read it already.
+    hypothesis.core.global_force_seed = seed
+
+
+def draws_from_seed(item):
+    """Whether a test may do something else under another seed."""
+    return (
+        not {"rng", "run_seed"}.isdisjoint(getattr(item, "fixturenames", ()))
+        or item.get_closest_marker("sample") is not None
+        or is_hypothesis_test(getattr(item, "obj", None))
+    )
+
+
+def drawn(items, seed):
+    """The tests that a seed chooses: all but those whose mark `sample` leaves their value out at small counts."""
+    values = {}
+    for item in items:
+        if mark := item.get_closest_marker("sample"):
+            values.setdefault((item.path, *mark.args), set()).add(item.callspec.params[mark.args[0]])
+    chosen = {
+        key: found if FULL else set(random.Random(seed).sample(sorted(found), min(len(found), key[2])))
+        for key, found in values.items()
+    }
+
+    def is_chosen(item):
+        mark = item.get_closest_marker("sample")
+        return mark is None or item.callspec.params[mark.args[0]] in chosen[item.path, *mark.args]
+
+    return [item for item in items if is_chosen(item)]
+
+
+def pytest_configure(config):
     if config.getoption("--hypothesis-seed", default=None) is None:
-        hypothesis.core.global_force_seed = SEED
+        use_seed(current_seed())
 
 
-def pytest_collection_modifyitems(items):
-    """At full counts a test may take a quarter of an hour, unless it says itself how long it may take."""
+def pytest_collection_modifyitems(config, items):
+    """At full counts a test may take a quarter of an hour, unless it says itself how long it may take.
+
+    A run of many seeds (tools/seeds.py) keeps all tests, and draws those of each seed itself.
+    """
     for item in items if FULL else ():
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(900))
+    if not config.pluginmanager.has_plugin("seeds"):
+        items[:] = drawn(items, current_seed())
 
 
 def pytest_report_header():
     size = "full" if FULL else "small"
-    return f"moteloom: MOTELOOM_SEED={SEED} MOTELOOM_COUNTS={size} STRICT={int(STRICT)}"
+    return f"moteloom: MOTELOOM_SEED={current_seed()} MOTELOOM_COUNTS={size} STRICT={int(STRICT)}"
 
 
 def count_of(small, full):
@@ -72,7 +116,13 @@ def need():
 @pytest.fixture
 def rng(request):
     """A random.Random of this test alone, made from the seed of the run."""
-    return random.Random(f"{SEED}:{request.node.nodeid}")
+    return random.Random(f"{current_seed()}:{request.node.nodeid}")
+
+
+@pytest.fixture
+def run_seed():
+    """The seed of the run."""
+    return current_seed()
 
 
 @pytest.fixture
@@ -94,7 +144,7 @@ def pytest_terminal_summary(terminalreporter):
                     sums.setdefault(title, Counter()).update(counts)
                     totals[title] += sum(counts.values()) if of is None else of
     for title, counts in sums.items():
-        terminalreporter.section(f"{title}: {totals[title]}, MOTELOOM_SEED={SEED}")
+        terminalreporter.section(f"{title}: {totals[title]}, MOTELOOM_SEED={current_seed()}")
         for what, count in counts.most_common():
             terminalreporter.line(f"{count:>8} {count / totals[title]:7.2%}  {what}")
 

@@ -1,11 +1,9 @@
 """Every golden query has the same answer under each choice of `choices`."""
 
-import random
 from functools import cache
 
 import pytest
 
-from tests.conftest import FULL, SEED
 from tests.golden.case_run import case_statements
 from tests.golden.choices import CHOICES, ChoiceCase
 from tests.golden.expectations import QUERIES
@@ -19,9 +17,6 @@ CASES = {
     for case in golden.cases
     if case.word == "query" and not case.expected["answer"].startswith(("later: ", "refused: "))
 }
-_PICK = random.Random(SEED)
-SAMPLE = _PICK.sample(sorted(CASES), 12)
-"""Queries that are run under all choices in a small run."""
 
 
 @cache
@@ -44,7 +39,8 @@ def test_query_answers_equally_under_random_choice(name, rng):
 
 
 @pytest.mark.promise("live-is-replay")
-@pytest.mark.parametrize("name", CASES if FULL else SAMPLE)
+@pytest.mark.sample("name", 12)
+@pytest.mark.parametrize("name", CASES)
 def test_query_answers_equally_under_every_choice(name, rng):
     case = choice_case(name)
     for choice in CHOICES:

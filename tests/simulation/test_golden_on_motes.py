@@ -1,6 +1,5 @@
 """Golden queries in a simulated network, whatever runs on its motes: they say what a replay says of what was heard."""
 
-import random
 import re
 from collections import Counter
 from functools import cache
@@ -12,7 +11,6 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.pushdown_policy import PushdownPolicy
-from tests.conftest import FULL, SEED
 from tests.golden.expectations import QUERIES
 from tests.golden.golden_file import golden_files, read_golden
 from tests.simulation import scenario_judge
@@ -41,7 +39,7 @@ CASES = {
 if lacking := [name for name, (_, case) in CASES.items() if "motes" not in case.expected]:
     raise ValueError(f"no section `motes`: {lacking}; `python -m tests.simulation.golden_on_motes --rewrite` writes it")
 HERE = [name for name, (_, case) in CASES.items() if not case.expected["motes"].startswith(NOT_HERE)]
-CHOSEN = HERE if FULL else sorted(random.Random(SEED).sample(HERE, 40))
+SAMPLE = pytest.mark.sample("name", 40)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +54,8 @@ def asked(name, world):
 
 @pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
-@pytest.mark.parametrize("name", CHOSEN)
+@SAMPLE
+@pytest.mark.parametrize("name", HERE)
 def test_without_loss_answers_equal_replay(name, moves, world, tally):
     of, texts = asked(name, world)
     bed = run(of, texts, moves)
@@ -70,7 +69,8 @@ def test_without_loss_answers_equal_replay(name, moves, world, tally):
 
 
 @pytest.mark.promise("placement")
-@pytest.mark.parametrize("name", CHOSEN)
+@SAMPLE
+@pytest.mark.parametrize("name", HERE)
 def test_with_loss_answers_equal_replay_of_arrivals(name, world, rng, tally):
     of, texts = asked(name, world)
     moves, agenda = rng.choice(list(PushdownPolicy)), rng.random() < 0.5
@@ -91,7 +91,8 @@ def test_replay_takes_plan_and_time_of_each_window(name, seed, world):
 
 
 @pytest.mark.promise("placement")
-@pytest.mark.parametrize("name", CHOSEN)
+@SAMPLE
+@pytest.mark.parametrize("name", HERE)
 def test_with_faults_answers_equal_replay(name, world, rng, tally):
     """Beside some others of its file, which its motes have to serve, too."""
     of, [*texts] = asked(name, world)

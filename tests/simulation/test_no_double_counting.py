@@ -15,7 +15,7 @@ import pytest
 from basestation.testbed.event_testbed import EventTestbed
 from simulator.radio_medium import Bursts
 from simulator.scenario import InjectedFault, ScenarioQuery, WireFaults, read_scenario
-from tests.conftest import SEED, count_of
+from tests.conftest import count_of
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
 SECONDS = 600
@@ -87,8 +87,8 @@ def case(rng):
 
 @pytest.mark.promise("no-double-count")
 @pytest.mark.parametrize("number", range(count_of(8, 80)))
-def test_whatever_goes_wrong_each_reading_counts_once_at_most(number, tally):
-    rng = random.Random(f"{SEED}:counts twice:{number}")
+def test_whatever_goes_wrong_each_reading_counts_once_at_most(number, tally, run_seed):
+    rng = random.Random(f"{run_seed}:counts twice:{number}")
     scenario, agenda = case(rng)
     bed = run_scenario(
         scenario, SECONDS, rng.randrange(1_000), partial(EventTestbed, agenda=agenda, pushdown="everything")

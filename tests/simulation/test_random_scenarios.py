@@ -8,7 +8,7 @@ import pytest
 
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.testbed.event_testbed import EventTestbed
-from tests.conftest import SEED, count_of
+from tests.conftest import count_of
 from tests.simulation.random_scenarios import Maker
 from tests.simulation.reading_accounts import asking, hold
 from tests.simulation.scenario_judge import judge, received, remembering
@@ -17,8 +17,8 @@ from tests.simulation.test_program_memory_limits import too_large
 
 @pytest.mark.promise("faults", "ledger")
 @pytest.mark.parametrize("number", range(count_of(8, 80)))
-def test_random_network_answers_equal_replay_of_arrivals(number, tmp_path, tally):
-    rng = random.Random(f"{SEED}:anything:{number}")
+def test_random_network_answers_equal_replay_of_arrivals(number, tmp_path, tally, run_seed):
+    rng = random.Random(f"{run_seed}:anything:{number}")
     make = Maker(rng, tmp_path)
     scenario, moves = make.scenario(), rng.choice([*PushdownPolicy, *[PushdownPolicy.EVERYTHING] * 3])
     bed = EventTestbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, pushdown=moves)
