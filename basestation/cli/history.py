@@ -8,9 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.history_arguments import add_spark, check_chart, refuse, write_chart
+from basestation.cli.history_arguments import add_spark, check_chart, print_errors, refuse, write_chart
 from basestation.cli.history_list import list_extents, list_sites
-from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics, query_text
+from basestation.cli.query_arguments import query_text
 from basestation.cli.recording_arguments import parse_time
 from basestation.cli.sim import parse_chart
 from basestation.cli.station_arguments import DATA
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 HELP = "ask the archive of stations, over days and months, with Spark on this machine or a cluster"
 EXAMPLE = "moteloom history 'SELECT site, AVG(temp) AS mean FROM lab [FROM NOW-1 HOUR TO NOW SLIDE 1 HOUR] GROUP BY site' --from -7d"
-FAILED, NOT_EXECUTABLE = 1, 4
 LIST = "ls"
 
 
@@ -76,41 +75,15 @@ examples:
 
 
 def run(args: argparse.Namespace) -> int:
-    import pyarrow as pa
+    return print_errors(lambda: _carry_out(args), args.output == "json")
 
-    from acquisition.errors import InputError
-    from basestation.archive.spark.java import SparkUnavailableError
-    from basestation.history.refusal import SparkRefusedError
-    from basestation.station.history_question import HistoryQuestionError
-    from basestation.station.journal_file import JournalError
-    from gateway.diagnostics import DiagnosticError
 
-    as_json = args.output == "json"
-    try:
-        if args.query == LIST:
-            return list_extents(args) if args.extent is None else list_sites(args)
-        if args.extent is not None:
-            return refuse(f"expected one query, found `{args.extent}` after it; only `{LIST}` takes an extent")
-        return _answer(args)
-    except DiagnosticError as error:
-        print_diagnostics(error.diagnostics, as_json)
-        return REFUSED
-    except SparkRefusedError as error:
-        print(
-            f"moteloom: Spark cannot answer this exactly: {error}; docs/history.md lists what it can", file=sys.stderr
-        )
-        return NOT_EXECUTABLE
-    except HistoryQuestionError as error:
-        return refuse(str(error))
-    except (InputError, pa.ArrowInvalid) as error:
-        print(f"moteloom: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except JournalError as error:
-        print(f"moteloom: {error}; {error.help}", file=sys.stderr)
-        return FAILED
-    except SparkUnavailableError as error:
-        print(f"moteloom: {error}", file=sys.stderr)
-        return FAILED
+def _carry_out(args: argparse.Namespace) -> int:
+    if args.query == LIST:
+        return list_extents(args) if args.extent is None else list_sites(args)
+    if args.extent is not None:
+        return refuse(f"expected one query, found `{args.extent}` after it; only `{LIST}` takes an extent")
+    return _answer(args)
 
 
 def _answer(args: argparse.Namespace) -> int:

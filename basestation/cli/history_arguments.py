@@ -1,20 +1,53 @@
-"""Parts that the commands over archives share: where Spark runs, refusals, and the file of a chart."""
+"""Parts that the commands over archives share: where Spark runs, how errors end them, and the file of a chart."""
 
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.query_arguments import REFUSED
+from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics
 
 if TYPE_CHECKING:
     from basestation.archive.spark.master import SparkMaster
+
+FAILED, NOT_EXECUTABLE = 1, 4
 
 
 def refuse(reason: str) -> int:
     print(f"moteloom: {reason}", file=sys.stderr)
     return REFUSED
+
+
+def print_errors(call: Callable[[], int], as_json: bool) -> int:
+    """The exit code of a command over archives. An error becomes its message on standard error, and its code."""
+    import pyarrow as pa
+
+    from acquisition.errors import InputError
+    from basestation.archive.spark.java import SparkUnavailableError
+    from basestation.history.refusal import SparkRefusedError
+    from basestation.station.history_question import HistoryQuestionError
+    from basestation.station.journal_file import JournalError
+    from gateway.diagnostics import DiagnosticError
+
+    try:
+        return call()
+    except DiagnosticError as error:
+        print_diagnostics(error.diagnostics, as_json)
+        return REFUSED
+    except SparkRefusedError as error:
+        message, code = f"Spark cannot answer this exactly: {error}; docs/history.md lists what it can", NOT_EXECUTABLE
+    except HistoryQuestionError as error:
+        message, code = str(error), REFUSED
+    except (InputError, pa.ArrowInvalid) as error:
+        message, code = str(error), BAD_INPUT
+    except JournalError as error:
+        message, code = f"{error}; {error.help}", FAILED
+    except SparkUnavailableError as error:
+        message, code = str(error), FAILED
+    print(f"moteloom: {message}", file=sys.stderr)
+    return code
 
 
 def check_chart(args: argparse.Namespace) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from basestation.cli.history_arguments import add_spark, refuse
-from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics
+from basestation.cli.history_arguments import add_spark, print_errors, refuse
 from basestation.cli.simulation import parse_span
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ EXAMPLE = (
     "moteloom pipeline --data /srv/moteloom --out /srv/rollups "
     "--rollup 'hourly=SELECT _station, site, AVG(temp) AS mean FROM lab [FROM NOW-59 MIN TO NOW SLIDE 1 HOUR] GROUP BY _station, site'"
 )
-FAILED, NOT_EXECUTABLE = 1, 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,31 +52,7 @@ example:
 
 
 def run(args: argparse.Namespace) -> int:
-    import pyarrow as pa
-
-    from acquisition.errors import InputError
-    from basestation.archive.spark.java import SparkUnavailableError
-    from basestation.history.refusal import SparkRefusedError
-    from basestation.station.journal_file import JournalError
-    from gateway.diagnostics import DiagnosticError
-
-    try:
-        return _run(args)
-    except DiagnosticError as error:
-        print_diagnostics(error.diagnostics, args.output == "json")
-        return REFUSED
-    except SparkRefusedError as error:
-        print(f"moteloom: Spark cannot compute this exactly: {error}", file=sys.stderr)
-        return NOT_EXECUTABLE
-    except (InputError, pa.ArrowInvalid) as error:
-        print(f"moteloom: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except JournalError as error:
-        print(f"moteloom: {error}; {error.help}", file=sys.stderr)
-        return FAILED
-    except SparkUnavailableError as error:
-        print(f"moteloom: {error}", file=sys.stderr)
-        return FAILED
+    return print_errors(lambda: _run(args), args.output == "json")
 
 
 def _run(args: argparse.Namespace) -> int:
