@@ -27,7 +27,7 @@ HELP = "run a station: it accepts queries, directs motes, answers, and survives 
 EXAMPLE = "moteloom run --simulate examples/lab54/calm.scenario.toml --speed 10"
 LOG_LEVEL = "info"
 FAILED, REFUSED, BAD_INPUT = 1, 2, 3
-JOB_MODULES = {"trial": "basestation.testbed.trial_job"}
+JOB_MODULES = {"trial": "basestation.testbed.trial_job", "history": "basestation.station.history_job"}
 """By kind of job, the module of its process."""
 LEAST_MEMORY = 700_000_000
 CLOCK_BACK_MS = 60_000
@@ -143,7 +143,7 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.access_file import open_station_access
     from basestation.station.archive_maintenance import ArchiveMaintenance
     from basestation.station.archive_recovery import open_archive
-    from basestation.station.assembly import make_factory, read_archive_limits
+    from basestation.station.assembly import make_factory, read_archive_limits, read_spark_settings
     from basestation.station.declared_extents import find_declared
     from basestation.station.durable import DurableStation
     from basestation.station.file_check import FileCheck
@@ -165,6 +165,7 @@ def _run(options: argparse.Namespace) -> int:
         make = make_factory(deployment, options.agenda)
         wall_ms = time.time_ns() // 1_000_000
         settings = read_archive_limits(options.config, make.catalog)
+        spark = read_spark_settings(options.config)
         archive = open_archive(options.data, make.catalog.tick_ms, journal)
         durable = DurableStation(journal, make, wall_ms)
         durable.limits = interface.query_limits or durable.limits
@@ -197,9 +198,9 @@ def _run(options: argparse.Namespace) -> int:
         with (
             access or nullcontext(),
             publisher,
-            JobTable(options.data / "jobs", JOB_MODULES) as jobs,
+            JobTable(options.data / "jobs", JOB_MODULES, kept_s={"history": spark.idle_s}) as jobs,
             RestServer(
-                LiveControl(runner, jobs, options.simulate),
+                LiveControl(runner, jobs, options.simulate, spark),
                 access,
                 interface.host,
                 interface.port,

@@ -18,20 +18,27 @@ MOST_WIDE = 60
 
 def write_answer(table: pa.Table, output: str, path: Path | None, is_one_off: bool, tick_ms: int) -> None:
     """Write to a file, or to standard output. An answer over time has `_time`, and no number where each tick has one window."""
-    table = _timed(table, is_one_off, tick_ms)
+    table = add_time(table, is_one_off, tick_ms)
     if output == "parquet":
         if path is None:
             raise ValueError("Parquet needs a file")
         pq.write_table(table, path, compression="zstd")
         return
     if path is None:
-        _write_text(table, output, sys.stdout)
+        write_text(table, output, sys.stdout)
         return
     with path.open("w", encoding="utf-8") as file:
-        _write_text(table, output, file)
+        write_text(table, output, file)
 
 
-def _timed(table: pa.Table, is_one_off: bool, tick_ms: int) -> pa.Table:
+def write_stream(table: pa.Table, path: Path) -> None:
+    """Write an Arrow IPC stream."""
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+
+
+def add_time(table: pa.Table, is_one_off: bool, tick_ms: int) -> pa.Table:
+    """An answer as users read it: `_time` beside its ticks, without columns that say nothing here."""
     if is_one_off:
         return table.drop_columns([name for name in SYSTEM if name in table.column_names])
     ticks = table.column("_tick")
@@ -41,7 +48,8 @@ def _timed(table: pa.Table, is_one_off: bool, tick_ms: int) -> pa.Table:
     return table.add_column(0, "_time", first)
 
 
-def _write_text(table: pa.Table, output: str, file: IO[str]) -> None:
+def write_text(table: pa.Table, output: str, file: IO[str]) -> None:
+    """Write `csv`, `json` (one object a line) or `table`."""
     if output == "csv":
         file.write(",".join(map(_csv_field, table.column_names)) + "\n")
         file.writelines(",".join(map(_csv_field, row)) + "\n" for row in _rows(table))

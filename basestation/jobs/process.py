@@ -1,112 +1,154 @@
-"""The process of a job: it takes an order from standard input, and writes lines of results to standard output.
+"""The process of jobs: it takes orders from standard input, one after the other, and writes lines of results to the file of each.
 
-Standard error has a line of JSON for each step of progress, and one for the problem that ended the work. The process has the
-lowest priority, a limit of memory, of results and of processor time, and ends with the process that started it.
+Standard error has a line of JSON for each step of progress, and one for the end of each job. The process has the lowest priority, a
+limit of memory, of results and of processor time, and ends as soon as its standard input does.
 """
 
 import errno
 import json
 import os
 import pickle
+import queue
 import resource
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
 
 NICE = 19
-GRACE = 5
-"""Between a soft and a hard limit: at the hard one of processor time the kernel kills without a reason."""
 REPORT_SECONDS = 0.2
 """Between two reports of progress, at least."""
 LENGTH_BYTES = 8
+TOO_LONG = {"code": "results-too-long", "title": "the job has more results than it may have",
+            "detail": "ask for a shorter time, or for an aggregate"}  # fmt: skip
 _TOO_LARGE = {"code": "job-too-large", "title": "the job needs more memory than it may have",
               "detail": "ask for a shorter time, or for fewer rows"}  # fmt: skip
-Report = Callable[[float], None]
-"""Takes the share of the work that is done."""
 
 
-def encode_order(limits: Mapping[str, int], order: object) -> bytes:
-    """An order for the standard input of a job's process, with its limits: `memory_bytes`, `result_bytes`, `cpu_seconds`."""
-    body = pickle.dumps((dict(limits), order))
-    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+class JobReport:
+    """Takes the share of the work that is done, and in words what the job does now."""
+
+    def __init__(self, lines: TextIO) -> None:
+        self._lines, self._due = lines, 0.0
+        self._shown: str | None = None
+
+    def __call__(self, share: float, doing: str | None = None) -> None:
+        """Report progress, unless that was done a moment ago."""
+        if time.monotonic() >= self._due or doing != self._shown:
+            self._due, self._shown = time.monotonic() + REPORT_SECONDS, doing
+            self._lines.flush()  # so that clients can read the results so far
+            _say({"progress": round(min(1.0, share), 4), "doing": doing})
+
+    def note(self, text: str) -> None:
+        """Tell the client what its results leave out."""
+        _say({"note": text})
 
 
-def run_job(work: Callable[[Any, TextIO, Report], None]) -> None:
-    """Carry out the order on standard input. `work` takes the order, the file for lines of results, and a Report."""
-    limits, order = _read_order()
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A job for a process: what the client ordered, the file for lines of results, and the limits.
+
+    `limits` has `memory_bytes`, `result_bytes` and `cpu_seconds`.
+    """
+
+    limits: Mapping[str, int]
+    body: Any
+    results: Path
+
+    def encode(self) -> bytes:
+        """The order for the standard input of a process."""
+        pickled = pickle.dumps(self)
+        return len(pickled).to_bytes(LENGTH_BYTES, "big") + pickled
+
+
+Work = Callable[[Order, TextIO, JobReport], None]
+
+
+def run_jobs(work: Work) -> None:
+    """Carry out the orders on standard input until it ends. `work` takes an order, its file for lines of results, and a JobReport."""
     os.nice(NICE)
+    orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+    threading.Thread(target=_read_orders, args=(orders,), daemon=True).start()
+    while True:
+        order = orders.get()
+        _limit(order.limits)
+        problem, is_usable = _carry_out(work, order)
+        _say({"end": problem, "usable": is_usable})
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    """Limit this process; the processor time is that of one job."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + limits["cpu_seconds"]
     for what, most in (
         (resource.RLIMIT_DATA, limits["memory_bytes"]),
         (resource.RLIMIT_FSIZE, limits["result_bytes"]),
-        (resource.RLIMIT_CPU, limits["cpu_seconds"]),
+        (resource.RLIMIT_CPU, seconds),
     ):
-        resource.setrlimit(what, (most, most + GRACE))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    problem = _carry_out(work, order)
-    if problem is not None:
-        _say({"problem": problem})
-    sys.stderr.flush()
-    os._exit(0 if problem is None else 1)  # results that do not fit would fail once more at the usual end
+        resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 
 
-def _carry_out(work: Callable[[Any, TextIO, Report], None], order: Any) -> dict[str, Any] | None:
-    """The problem that ended the work, or None."""
+@contextmanager
+def without_limits() -> Iterator[None]:
+    """Start programs inside that do not inherit the limits of a job, as they have limits of their own."""
+    kinds = resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU
+    before = {what: resource.getrlimit(what) for what in kinds}
+    for what, (_, hard) in before.items():
+        resource.setrlimit(what, (hard, hard))
     try:
-        work(order, sys.stdout, _make_report())
-        sys.stdout.flush()
+        yield
+    finally:
+        for what, limits in before.items():
+            resource.setrlimit(what, limits)
+
+
+def _carry_out(work: Work, order: Order) -> tuple[dict[str, Any] | None, bool]:
+    """The problem that ended the work, or None; whether this process can take another order."""
+    try:
+        with order.results.open("w", encoding="utf-8") as lines:
+            work(order, lines, JobReport(lines))
     except DiagnosticError as wrong:
         found = [each.as_json() | {"rendered": each.render()} for each in wrong.diagnostics]
-        return {"code": found[0]["code"], "title": found[0]["message"], "diagnostics": found}
+        return {"code": found[0]["code"], "title": found[0]["message"], "diagnostics": found}, True
     except MoteloomError as wrong:
-        return {"code": getattr(wrong, "code", "failed"), "title": str(wrong), "detail": getattr(wrong, "help", None)}
+        return {"code": getattr(wrong, "code", "failed"), "title": str(wrong), "detail": getattr(wrong, "help", None)}, \
+            not getattr(wrong, "ends_process", False)  # fmt: skip
     except MemoryError:
-        return _TOO_LARGE
+        return _TOO_LARGE, False
     except OSError as why:
         if why.errno == errno.ENOSPC:
             return {"code": "disk-full", "title": "the station's disk has no room for the results",
-                    "detail": "make room, or delete jobs, and start it again"}  # fmt: skip
-        if why.errno != errno.EFBIG:
-            raise
-        return {"code": "results-too-long", "title": "the job has more results than it may have",
-                "detail": "ask for a shorter time, or for an aggregate"}  # fmt: skip
+                    "detail": "make room, or delete jobs, and start it again"}, True  # fmt: skip
+        if why.errno == errno.EFBIG:
+            return TOO_LONG, True
+        return _fault(why), False
     except Exception as error:
         if os.strerror(errno.EAGAIN) in str(error):  # of a library, where the stack of a thread has no memory
-            return _TOO_LARGE
-        traceback.print_exc()
-        return {"code": "internal-error", "title": f"the job failed: {type(error).__name__}",
-                "detail": "this is a fault of the program: report it with the lines of the station's log"}  # fmt: skip
-    return None
+            return _TOO_LARGE, False
+        return _fault(error), False
+    return None, True
 
 
-def _read_order() -> tuple[dict[str, int], Any]:
-    length = int.from_bytes(sys.stdin.buffer.read(LENGTH_BYTES), "big")
-    found: tuple[dict[str, int], Any] = pickle.loads(sys.stdin.buffer.read(length))  # of the station that started us
-    return found
+def _fault(error: Exception) -> dict[str, Any]:
+    traceback.print_exc()
+    return {"code": "internal-error", "title": f"the job failed: {type(error).__name__}",
+            "detail": "this is a fault of the program: report it with the lines of the station's log"}  # fmt: skip
 
 
-def _end_with_parent() -> None:
-    """Wait for the end of standard input: the station has ended, or it cancels the job."""
-    sys.stdin.buffer.read(1)
+def _read_orders(orders: "queue.SimpleQueue[Order]") -> None:
+    """Read orders until the end of standard input: the station has ended, cancels the job, or needs this process no more."""
+    while head := sys.stdin.buffer.read(LENGTH_BYTES):
+        body = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+        orders.put(pickle.loads(body))  # of the station that started us
     os._exit(1)
-
-
-def _make_report() -> Report:
-    due = 0.0
-
-    def report(share: float) -> None:
-        nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + REPORT_SECONDS
-            sys.stdout.flush()  # so that clients can read the results so far
-            _say({"progress": round(min(1.0, share), 4)})
-
-    return report
 
 
 def _say(what: Mapping[str, Any]) -> None:

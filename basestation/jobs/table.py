@@ -1,31 +1,26 @@
 """JobTable: the jobs of a station, those that wait, run, and have ended. A restart of the station forgets them all.
 
-A kind of job is a module that calls `basestation.jobs.process.run_job`. A trial is one; a query of the archive may be another.
+A kind of job is a module that calls `basestation.jobs.process.run_jobs`: a trial is one, a query of the archive another.
 """
 
-import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from basestation.jobs.process import encode_order
+from basestation.jobs.process import Order
+from basestation.jobs.worker import JobWorker
 from gateway.errors import MoteloomError
 from gateway.log import get_log
 
 log = get_log(__name__)
-KEPT_ERROR_LINES = 20
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""One thread for each library; the usual allocator of Arrow reserves a gigabyte, which the limit of memory would count."""
+MOST_NOTES = 100
 
 
 class JobState(Enum):
@@ -68,21 +63,27 @@ class JobLimits:
 
 @dataclass(slots=True)
 class Job:
-    """One job. `request` is what the client asked for, `problem` why it failed. Times are ms since 1970."""
+    """One job.
+
+    `request` is what the client asked for, `doing` what it does now, `notes` what its results leave out, `problem` why it failed.
+    Times are ms since 1970.
+    """
 
     number: int
     kind: str
     owner: str | None
     request: Mapping[str, Any]
     key: str | None
-    order: bytes
+    order: object
     submitted_ms: int
     state: JobState = JobState.WAITING
     progress: float = 0.0
+    doing: str | None = None
+    notes: Sequence[str] = ()
     begun_ms: int | None = None
     ended_ms: int | None = None
     problem: Mapping[str, Any] | None = None
-    process: subprocess.Popen[bytes] | None = None
+    worker: JobWorker | None = None
 
 
 class JobTable:
@@ -93,10 +94,15 @@ class JobTable:
         folder: Path,
         modules: Mapping[str, str],
         limits: JobLimits = JobLimits(),
+        kept_s: Mapping[str, float] = {},
         wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        """`modules` has the module of each kind of job. Results lie in `folder`; those of before are deleted."""
+        """`modules` has the module of each kind of job. Results lie in `folder`; those of before are deleted.
+
+        `kept_s` are seconds for which the process of a kind is kept for another job; of other kinds each job has its own.
+        """
         self._folder, self._modules, self._limits, self._wall_ms = folder, modules, limits, wall_ms
+        self._kept_s, self._idle = kept_s, dict[str, tuple[JobWorker, threading.Timer]]()
         self._jobs: dict[int, Job] = {}
         self._lock, self._threads = threading.Lock(), set[threading.Thread]()
         self._last, self._is_closed = 0, False
@@ -117,8 +123,7 @@ class JobTable:
                 return before
             self._check_room(owner)
             self._last += 1
-            limits = {name: value for name, value in asdict(self._limits).items() if name in _PROCESS_LIMITS}
-            job = Job(self._last, kind, owner, request, key, encode_order(limits, order), self._wall_ms())
+            job = Job(self._last, kind, owner, request, key, order, self._wall_ms())
             self._jobs[job.number] = job
             self._begin_next()
             return job
@@ -133,6 +138,16 @@ class JobTable:
         """One job."""
         with self._lock:
             return self._find(number, owner)
+
+    def has_process(self, kind: str) -> bool:
+        """Whether a process of a kind runs, at work or kept for another job."""
+        with self._lock:
+            return kind in self._idle or any(job.kind == kind and job.worker is not None for job in self._jobs.values())
+
+    def results_file(self, number: int, suffix: str, owner: str | None = None) -> Path:
+        """The file with the results of a job that is done in another format, such as `.csv`; it may be missing."""
+        self.job(number, owner)
+        return self._path(number).with_suffix(suffix)
 
     def results(self, number: int, after: int, limit: int, owner: str | None = None) -> list[str]:
         """Lines of the results behind the first `after`; of a job that runs, those that it has so far."""
@@ -149,8 +164,8 @@ class JobTable:
             job = self._find(number, owner)
             if not job.state.has_ended:
                 self._end(job, JobState.CANCELLED)
-                if job.process is not None:
-                    job.process.kill()
+                if job.worker is not None:
+                    job.worker.process.kill()
             return job
 
     def delete(self, number: int, owner: str | None = None) -> None:
@@ -158,7 +173,7 @@ class JobTable:
         self.cancel(number, owner)
         with self._lock:
             self._jobs.pop(number, None)
-        self._path(number).unlink(missing_ok=True)
+        self._delete_results(number)
 
     def close(self) -> None:
         """End all jobs and forget them."""
@@ -169,6 +184,11 @@ class JobTable:
             self.cancel(number)
         for thread in threads:
             thread.join()
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for worker, timer in idle.values():
+            timer.cancel()
+            worker.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> "JobTable":
@@ -179,6 +199,10 @@ class JobTable:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number}.jsonl"
+
+    def _delete_results(self, number: int) -> None:
+        for path in self._folder.glob(f"{number}.*"):
+            path.unlink(missing_ok=True)
 
     def _find(self, number: int, owner: str | None) -> Job:
         job = self._jobs[number]
@@ -198,7 +222,7 @@ class JobTable:
             raise JobError("too-many-jobs", f"you have {of_user} jobs that wait or run, and may have no more", remedy)
 
     def _begin_next(self) -> None:
-        running = sum(job.process is not None or job.state is JobState.RUNNING for job in self._jobs.values())
+        running = sum(job.worker is not None or job.state is JobState.RUNNING for job in self._jobs.values())
         for job in self._jobs.values():
             if running < self._limits.running and job.state is JobState.WAITING and not self._is_closed:
                 job.state, job.begun_ms = JobState.RUNNING, self._wall_ms()
@@ -208,13 +232,14 @@ class JobTable:
                 running += 1
 
     def _run(self, job: Job) -> None:
-        """Start the process of a job, and follow it to its end, on a thread of its own."""
+        """Carry out a job in a process of its kind, on a thread of its own."""
         try:
-            problem = self._follow(job)
+            problem = self._carry_out(job)
         except OSError as why:
             problem = {"code": "not-now", "title": f"no process can be started: {why}", "detail": "repeat it later"}
         with self._lock:
-            job.process, job.order = None, b""
+            worker, job.worker, job.order, job.doing = job.worker, None, None, None
+            is_kept = worker is not None and self._keep(job, worker)
             if not job.state.has_ended:
                 job.problem = problem
                 job.progress = 1.0 if problem is None else job.progress
@@ -223,45 +248,67 @@ class JobTable:
             self._threads.discard(threading.current_thread())
             self._begin_next()
             if job.number not in self._jobs:  # deleted while it ran
-                self._path(job.number).unlink(missing_ok=True)
+                self._delete_results(job.number)
+        if worker is not None and not is_kept:
+            worker.close()
 
-    def _follow(self, job: Job) -> Mapping[str, Any] | None:
-        """The problem that ended the process of a job, or None where it is done."""
+    def _carry_out(self, job: Job) -> Mapping[str, Any] | None:
+        """The problem that ended a job, or None where it is done."""
         free = shutil.disk_usage(self._folder).free
         if free < self._limits.free_bytes:
             return {"code": "disk-full", "title": f"the disk has {free:,} bytes left, and a job begins with {self._limits.free_bytes:,}",
                     "detail": "make room on the station's disk, or delete jobs, and start it again"}  # fmt: skip
-        with self._path(job.number).open("wb") as output, self._lock:
+        limits = {name: value for name, value in asdict(self._limits).items() if name in _PROCESS_LIMITS}
+        order = Order(limits, job.order, self._path(job.number))
+        with self._lock:
             if job.state.has_ended:  # cancelled before it began
                 return None
-            job.process = process = subprocess.Popen(
-                [sys.executable, "-m", self._modules[job.kind]],
-                stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE, env=_environment(),
-            )  # fmt: skip
-        assert process.stdin is not None and process.stderr is not None
-        problem, other = None, list[str]()
-        with process.stderr as reports:
-            try:
-                process.stdin.write(job.order)
-                process.stdin.flush()  # it stays open: its end ends the process
-            except BrokenPipeError:
-                pass  # the process has ended, and says why
-            for line in reports:
-                found = _parse(line)
-                job.progress = found.get("progress", job.progress)
-                problem = found.get("problem", problem)
-                if not found:
-                    other = [*other, line.decode(errors="replace").rstrip()][-KEPT_ERROR_LINES:]
-        code = process.wait()
+            job.worker = worker = self._take_idle(job.kind) or JobWorker(self._modules[job.kind])
+
+        def report(found: Mapping[str, Any]) -> None:
+            if "note" in found:
+                job.notes = [*job.notes, found["note"]][:MOST_NOTES]
+            else:
+                job.progress, job.doing = found["progress"], found["doing"]
+
         try:
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
-        if other and code and not job.state.has_ended:
-            log.error("job failed", job=job.number, kind=job.kind, output="\n".join(other))
-        if code and problem is None:
-            return _describe_exit(code, self._limits)
+            problem = worker.carry_out(order, report)
+        except ProcessLookupError as ended:
+            code = int(ended.args[0])
+            problem = None if job.state.has_ended else _describe_exit(code, self._limits)
+        if worker.output and problem is not None and not job.state.has_ended:
+            log.error("job failed", job=job.number, kind=job.kind, output="\n".join(worker.output))
         return problem
+
+    def _take_idle(self, kind: str) -> JobWorker | None:
+        """A process that was kept for another job of a kind, if it still lives."""
+        if kind not in self._idle:
+            return None
+        worker, timer = self._idle.pop(kind)
+        timer.cancel()
+        if worker.process.poll() is None:
+            return worker
+        worker.close()
+        return None
+
+    def _keep(self, job: Job, worker: JobWorker) -> bool:
+        """Keep the process of a job for another one, for as long as its kind says; whether it is kept."""
+        seconds = self._kept_s.get(job.kind, 0)
+        if not seconds or not worker.is_usable or self._is_closed or job.state.has_ended:
+            return False
+        timer = threading.Timer(seconds, self._end_idle, (job.kind, worker))
+        timer.daemon = True
+        self._idle[job.kind] = worker, timer
+        timer.start()
+        return True
+
+    def _end_idle(self, kind: str, worker: JobWorker) -> None:
+        """End a process that no job has needed, unless one has taken it meanwhile."""
+        with self._lock:
+            if kind not in self._idle or self._idle[kind][0] is not worker:
+                return
+            del self._idle[kind]
+        worker.close()
 
     def _end(self, job: Job, state: JobState) -> None:
         job.state, job.ended_ms = state, self._wall_ms()
@@ -269,29 +316,14 @@ class JobTable:
     def _drop_old(self) -> None:
         """Forget the oldest jobs that have ended, until the others fit; the newest stays."""
         ended = [job.number for job in self._jobs.values() if job.state.has_ended]
-        sizes = {number: self._path(number).stat().st_size for number in ended if self._path(number).exists()}
+        sizes = {n: sum(path.stat().st_size for path in self._folder.glob(f"{n}.*")) for n in ended}
         while len(ended) > 1 and (len(ended) > self._limits.kept or sum(sizes.values()) > self._limits.kept_bytes):
             number = ended.pop(0)
-            del self._jobs[number]
-            if sizes.pop(number, None) is not None:
-                self._path(number).unlink()
+            del self._jobs[number], sizes[number]
+            self._delete_results(number)
 
 
 _PROCESS_LIMITS = "memory_bytes", "result_bytes", "cpu_seconds"
-
-
-def _environment() -> dict[str, str]:
-    """No secrets that the environment of the station may have."""
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TZ", "PYTHONPATH")}
-    return kept | ENVIRONMENT
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) and found.keys() <= {"progress", "problem"} else {}
 
 
 def _describe_exit(code: int, limits: JobLimits) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Access: the scopes of tokens, the scope that each route needs, and the holder of the token of a request.
 
 read      the station, and the queries and results of one's own
-submit    and submit, replace, pause, resume and stop queries of one's own, and try them as jobs
+submit    and submit, replace, pause, resume and stop queries of one's own, try them as jobs, and ask the archive
 tag       write data: push tuples, correct them
 operate   and all of that for the queries of all, and declare extents
 admin     everything
@@ -57,9 +57,12 @@ SCOPES = {
     ("POST", "/v1/statements"): TokenScope.TAG,
     ("GET", "/v1/tables"): TokenScope.READ,
     ("POST", "/v1/trials"): TokenScope.SUBMIT,
+    ("POST", "/v1/history"): TokenScope.SUBMIT,
     ("GET", "/v1/jobs"): TokenScope.READ,
     ("GET", "/v1/jobs/{job}"): TokenScope.READ,
     ("GET", "/v1/jobs/{job}/results"): TokenScope.READ,
+    ("GET", "/v1/jobs/{job}/results.csv"): TokenScope.READ,
+    ("GET", "/v1/jobs/{job}/results.arrow"): TokenScope.READ,
     ("POST", "/v1/jobs/{job}/cancel"): TokenScope.SUBMIT,
     ("DELETE", "/v1/jobs/{job}"): TokenScope.SUBMIT,
     ("GET", "/v1/motes"): TokenScope.READ,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 JsonObject = Mapping[str, Any]
@@ -151,6 +152,20 @@ class StationControl(Protocol):
         owner: str | None,
     ) -> JsonObject:
         """Try a query as a job, on simulated motes for so long, or over rows by extent. DiagnosticError."""
+
+    def start_history(
+        self,
+        text: str,
+        begin: str | None,
+        until: str | None,
+        skip_damaged: bool,
+        key: str | None,
+        owner: str | None,
+    ) -> JsonObject:
+        """Ask the archive as a job, over the windows from `begin` to `until`. DiagnosticError; HttpProblemError where there is no Spark."""
+
+    def job_file(self, number: int, suffix: str, only: str | None = None) -> Path | None:
+        """The file with the results of a job in another format, `.csv` or `.arrow`; None while there is none."""
 
     def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
         """The jobs with numbers above `after`, of a user or of all, the oldest first."""

@@ -1,10 +1,13 @@
-"""The routes of jobs: long work in a process beside the station. A trial runs a query on simulated motes or over rows."""
+"""The routes of jobs: long work in a process beside the station.
+
+A trial runs a query on simulated motes or over rows, a question of history one over the archive.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from acquisition.units import milliseconds_of
@@ -16,6 +19,8 @@ LONGEST_TRIAL_MS = 366 * 86_400_000
 _EXAMPLE = (
     'send a query as text/plain, or JSON such as {"text": "SELECT …", "rows": {"road": [{"_tick": 0, "_site": 1}]}}'
 )
+_QUESTION = 'send a query as text/plain, or as JSON: {"text": "SELECT …"}'
+_MOMENT = "window: a tick, a time such as 2026-11-18T08:00:00Z, `+2h` from the first reading or `-7d` from the last"
 Found = TypeVar("Found")
 Number = Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last one that you have")]
 
@@ -44,6 +49,22 @@ def job_routes(control: StationControl) -> APIRouter:
             )
         return await run_in_threadpool(control.start_trial, text, ms, seed, rows, key, None)
 
+    @router.post("/v1/history", status_code=202, summary="Ask the archive, as a job of Spark")
+    async def start_history(
+        request: Request,
+        key: Key = None,
+        begin: Annotated[str | None, Query(alias="from", max_length=40, description=f"the first {_MOMENT}")] = None,
+        until: Annotated[str | None, Query(alias="to", max_length=40, description=f"the last {_MOMENT}")] = None,
+        skip_damaged: Annotated[bool, Query(description="leave damaged files out, and note them")] = False,
+    ) -> Any:
+        given = await read_body(request, _QUESTION, None)
+        text = given if isinstance(given, str) else given.get("text")
+        if not isinstance(text, str) or (not isinstance(given, str) and given.keys() - {"text"}):
+            raise HttpProblemError(422, "bad-request", "the body is no question", _QUESTION)
+        if len(text) > LONGEST_TEXT:
+            raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")
+        return await run_in_threadpool(control.start_history, text, begin, until, skip_damaged, key, None)
+
     @router.get("/v1/jobs", summary="Jobs, the oldest first")
     def jobs(after: Number = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> dict[str, Any]:
         found = control.jobs(after, limit)
@@ -59,6 +80,14 @@ def job_routes(control: StationControl) -> APIRouter:
         headers = {"moteloom-next": str(page.next), "moteloom-complete": "true" if page.is_complete else "false"}
         return Response("".join(page.lines), media_type="application/x-ndjson", headers=headers)
 
+    @router.get("/v1/jobs/{job}/results.csv", summary="The answer of the archive as CSV, once the job is done")
+    def results_csv(job: int) -> Response:
+        return send(job, ".csv", "text/csv")
+
+    @router.get("/v1/jobs/{job}/results.arrow", summary="The answer of the archive as an Arrow IPC stream")
+    def results_arrow(job: int) -> Response:
+        return send(job, ".arrow", "application/vnd.apache.arrow.stream")
+
     @router.post("/v1/jobs/{job}/cancel", summary="End a job; the results that it has stay")
     def cancel(job: int) -> Any:
         return find(job, control.cancel_job)
@@ -68,12 +97,21 @@ def job_routes(control: StationControl) -> APIRouter:
         find(job, control.delete_job)
         return Response(status_code=204)
 
+    def send(job: int, suffix: str, media: str) -> Response:
+        path = find(job, lambda number: control.job_file(number, suffix))
+        if path is None:
+            raise HttpProblemError(
+                409, "no-such-format", f"job {job} has no results as {suffix[1:]}",
+                f"a question of history has them once its state is `done`; lines of JSON: /v1/jobs/{job}/results",
+            )  # fmt: skip
+        return FileResponse(path, media_type=media)
+
     def find(job: int, call: Callable[[int], Found]) -> Found:
         try:
             return call(job)
         except KeyError:
             known = [str(each["number"]) for each in control.jobs(0, 1_000)]
-            remedy = f"yours are {', '.join(known)}" if known else "you have none: POST /v1/trials"
+            remedy = f"yours are {', '.join(known)}" if known else "you have none: POST /v1/trials or /v1/history"
             raise HttpProblemError(
                 404, "no-such-job", f"there is no job {job}", f"{remedy}; a restart of the station forgets jobs"
             ) from None

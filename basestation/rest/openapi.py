@@ -35,7 +35,7 @@ _RECEIPT = {
     "repeated": False, "time": "2026-11-19T08:00:00.250Z",
 }  # fmt: skip
 _JOB = {
-    "number": 1, "kind": "trial", "state": "running", "progress": 0.25, "owner": None,
+    "number": 1, "kind": "trial", "state": "running", "progress": 0.25, "owner": None, "doing": None, "notes": [],
     "request": {"text": _QUERY["text"], "for_ms": 3_600_000, "seed": 1}, "submitted": "2026-11-19T08:00:00.000Z",
     "begun": "2026-11-19T08:00:00.100Z", "ended": None, "problem": None,
 }  # fmt: skip
@@ -64,6 +64,9 @@ EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("post", "/v1/statements"): {"statements": [{"how": "delete", "extent": "traffic"}], "repeated": False,
                                  "time": "2026-11-19T08:00:00.250Z"},
     ("post", "/v1/trials"): _JOB,
+    ("post", "/v1/history"): _JOB | {
+        "kind": "history", "progress": 0.0, "doing": "starting Spark, which takes some 7 s",
+        "request": {"text": _QUERY["text"], "from": "-7d", "to": None, "skip_damaged": False}},
     ("get", "/v1/jobs"): {"jobs": [_JOB], "next": 1},
     ("get", "/v1/jobs/{job}"): _JOB,
     ("post", "/v1/jobs/{job}/cancel"): _JOB | {"state": "cancelled"},
@@ -80,6 +83,7 @@ _TEXT_ROUTES = (
     "/v1/explain",
     "/v1/statements",
     "/v1/trials",
+    "/v1/history",
     "/v1/extents/{name}",
 )
 _DATA_ROUTES = "/v1/extents/{name}/tuples", "/v1/extents/{name}/rows"
@@ -109,7 +113,8 @@ _MEANINGS = {
 _MEDIA = {
     "/v1/queries/{query}/results.jsonl": "application/x-ndjson", "/v1/queries/{query}/results.csv": "text/csv",
     "/v1/queries/{query}/results.arrow": "application/vnd.apache.arrow.stream", "/v1/metrics": "text/plain",
-    "/v1/jobs/{job}/results": "application/x-ndjson", "/login": "text/html",
+    "/v1/jobs/{job}/results": "application/x-ndjson", "/v1/jobs/{job}/results.csv": "text/csv",
+    "/v1/jobs/{job}/results.arrow": "application/vnd.apache.arrow.stream", "/login": "text/html",
 }  # fmt: skip
 
 
@@ -187,7 +192,7 @@ def _statuses(method: str, path: str) -> list[int]:
         found.add(404)
     if path.startswith("/v1/queries/{query}/results") or path.endswith("/current") or path == "/v1/events":
         found.add(410)
-    if method != "get":
+    if method != "get" or path.startswith("/v1/jobs/{job}/results."):
         found.add(409)
     if path.endswith("/replace"):
         found.add(412)

@@ -9,6 +9,7 @@ from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.python_values import read_file
 from basestation.algebra.vector import Vector
 from basestation.archive.memory import MemoryArchive
+from basestation.archive.spark.master import parse_master
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.station.declared_extents import without_declared
 from basestation.station.journal_file import JournalError
@@ -19,7 +20,8 @@ from gateway.source import did_you_mean
 from gateway.transports import Transport
 from innet.deployment import Deployment
 from innet.deployment.archive_table import ArchiveSettings
-from innet.deployment.toml_reader import read_archive_settings
+from innet.deployment.history_table import HistorySettings
+from innet.deployment.toml_reader import read_archive_settings, read_history_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,16 @@ def read_archive_limits(config: str | None, catalog: Catalog) -> ArchiveSettings
             names = [extent.name for extent in catalog]
             help = did_you_mean(name, names) or f"extents are {', '.join(f'`{each}`' for each in names)}"
             raise InputError("SN510", f"`[archive.{name}]`: there is no extent `{name}`", config, help=help)
+    return settings
+
+
+def read_spark_settings(config: str | None) -> HistorySettings:
+    """Which Spark a deployment's file keeps for historical queries. InputError where it names no master."""
+    settings = HistorySettings() if config is None else read_history_settings(config)
+    try:
+        parse_master(settings.master)
+    except ValueError as why:
+        raise InputError("SN510", f"`history.master`: {why}", config) from why
     return settings
 
 

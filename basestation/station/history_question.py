@@ -19,6 +19,8 @@ from gateway.errors import MoteloomError
 class HistoryQuestionError(MoteloomError):
     """A question has no answer in the archive; the message says which range or query has one."""
 
+    code = "no-answer"
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuestion:

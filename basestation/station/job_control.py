@@ -7,24 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from acquisition.extent import Catalog
+from acquisition.sources.time_bounds import Time, read_time
 from acquisition.ticks import rfc3339_of
+from basestation.archive.spark.java import SparkUnavailableError
+from basestation.archive.spark.session import find_requirements
 from basestation.controller.admission import bind_single_query
 from basestation.controller.world import World
-from basestation.jobs.table import Job, JobError, JobTable
+from basestation.jobs.table import Job, JobError, JobState, JobTable
 from basestation.rest.control import JobPage, JsonObject
 from basestation.rest.wire import HttpProblemError
 from basestation.station.runner import Runner
 from gateway.source import did_you_mean
+from innet.deployment.history_table import HistorySettings
 
-TRIAL = "trial"
-"""The kind of job that tries a query."""
+TRIAL, HISTORY = "trial", "history"
+"""The kinds of job: one tries a query, the other asks the archive."""
 
 
 class JobControl:
     """Methods of `basestation.rest.control.StationControl`."""
 
-    def __init__(self, runner: Runner, jobs: JobTable | None, scenario: str | None) -> None:
-        self._station_runner, self._jobs, self._scenario = runner, jobs, scenario
+    def __init__(
+        self, runner: Runner, jobs: JobTable | None, scenario: str | None, history: HistorySettings = HistorySettings()
+    ) -> None:
+        self._station_runner, self._jobs, self._scenario, self._history = runner, jobs, scenario, history
 
     def start_trial(
         self,
@@ -50,6 +56,37 @@ class JobControl:
             else {"rows": {name: len(of) for name, of in rows.items()}, "rows_sha256": _digest(rows)}
         )
         return self._start(TRIAL, asked, self._trial_order(text, span_ms, seed, rows, world), owner, key)
+
+    def start_history(
+        self,
+        text: str,
+        begin: str | None,
+        until: str | None,
+        skip_damaged: bool,
+        key: str | None,
+        owner: str | None,
+    ) -> JsonObject:
+        durable = self._station_runner.durable
+        bind_single_query(text, durable.station.world)
+        first, last = _read_moment("from", begin), _read_moment("to", until)
+        if self._jobs is not None and not self._jobs.has_process(HISTORY):
+            _require_spark(self._history)
+        catalog, versions = self._station_runner.call(
+            lambda now_ms: (durable.station.world.catalog, durable.station.engine.stored_versions())
+        )
+        asked = {"text": text, "from": begin, "to": until, "skip_damaged": skip_damaged}
+        order = {
+            "text": text, "begin": first, "until": last, "skip_damaged": skip_damaged, "settings": self._history,
+            "data": durable.journal.path.parent.absolute(), "catalog": catalog,
+            "tables": {name: [(each.tick, each.columns) for each in found] for name, found in versions.items()},
+        }  # fmt: skip
+        return self._start(HISTORY, asked, order, owner, key)
+
+    def job_file(self, number: int, suffix: str, only: str | None = None) -> Path | None:
+        table = self._table(number)
+        is_done = table.job(number, only).state is JobState.DONE
+        path = table.results_file(number, suffix, only)
+        return path if is_done and path.exists() else None
 
     def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
         return [] if self._jobs is None else [_as_json(job) for job in self._jobs.jobs(after, limit, owner)]
@@ -94,6 +131,23 @@ class JobControl:
         }  # fmt: skip
 
 
+def _read_moment(name: str, text: str | None) -> Time | None:
+    try:
+        return None if text is None else read_time(text)
+    except ValueError as why:
+        raise HttpProblemError(422, "bad-request", f"`{name}`: {why}", "leave it out for the whole archive") from None
+
+
+def _require_spark(settings: HistorySettings) -> None:
+    """HttpProblemError where Spark cannot start on this machine: better now than as a job that fails."""
+    try:
+        find_requirements(f"{settings.memory_mb}m")
+    except SparkUnavailableError as error:
+        raise HttpProblemError(
+            503, error.code, str(error), "everything but questions of history works without Spark"
+        ) from None
+
+
 def _digest(rows: Mapping[str, Sequence[JsonObject]]) -> str:
     """A digest of the rows of a request: another one means another trial under the same key."""
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
@@ -113,6 +167,6 @@ def _as_json(job: Job) -> JsonObject:
 
     return {
         "number": job.number, "kind": job.kind, "state": job.state.value, "progress": job.progress, "owner": job.owner,
-        "request": job.request, "submitted": time_of(job.submitted_ms), "begun": time_of(job.begun_ms),
+        "doing": job.doing, "notes": list(job.notes), "request": job.request, "submitted": time_of(job.submitted_ms), "begun": time_of(job.begun_ms),
         "ended": time_of(job.ended_ms), "problem": job.problem,
     }  # fmt: skip

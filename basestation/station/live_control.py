@@ -18,6 +18,7 @@ from basestation.station.runner import Runner
 from basestation.station.service import Station
 from basestation.station.text_description import check_start, check_text, describe_dry_run, explain_text
 from basestation.station.upload_control import UploadControl, describe_extent, wrong_state
+from innet.deployment.history_table import HistorySettings
 
 STALLED_SECONDS = 10.0
 """Of the machine. A station that has not looked for so long makes no progress."""
@@ -26,10 +27,16 @@ STALLED_SECONDS = 10.0
 class LiveControl(UploadControl, JobControl):
     """The methods of `basestation.rest.control.StationControl`."""
 
-    def __init__(self, runner: Runner, jobs: JobTable | None = None, scenario: str | None = None) -> None:
-        """Without `jobs` there are none. Trials simulate the world of a `scenario` file, or noise."""
+    def __init__(
+        self,
+        runner: Runner,
+        jobs: JobTable | None = None,
+        scenario: str | None = None,
+        history: HistorySettings = HistorySettings(),
+    ) -> None:
+        """Without `jobs` there are none. Trials simulate the world of a `scenario` file, or noise; `history` says which Spark answers."""
         UploadControl.__init__(self, runner)
-        JobControl.__init__(self, runner, jobs, scenario)
+        JobControl.__init__(self, runner, jobs, scenario, history)
         self._journal = runner.durable.journal
 
     @property

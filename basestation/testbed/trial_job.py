@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TextIO
 
-from basestation.jobs.process import Report, run_job
+from basestation.jobs.process import JobReport, Order, run_jobs
 from basestation.replay.driver import Replay
 from basestation.replay.inputs import read_recording
 from basestation.replay.json_output import JsonOutput
@@ -24,15 +24,15 @@ NAME = "trial"
 """The name of the query among the figures."""
 
 
-def carry_out(order: Mapping[str, Any], results: TextIO, report: Report) -> None:
+def carry_out(order: Order, results: TextIO, report: JobReport) -> None:
     """Carry out an order of `basestation.station.job_control`."""
-    if order["rows"] is None:
-        _simulate(order, results, report)
+    if order.body["rows"] is None:
+        _simulate(order.body, results, report)
     else:
-        _replay(order, results, report)
+        _replay(order.body, results, report)
 
 
-def _simulate(order: Mapping[str, Any], results: TextIO, report: Report) -> None:
+def _simulate(order: Mapping[str, Any], results: TextIO, report: JobReport) -> None:
     """The answers on simulated motes, and a line with the figures of the run."""
     around = scenario_around(order["deployment"], order["scenario"])
     scenario = replace(around, queries=(ScenarioQuery(NAME, order["text"], 0, None),))
@@ -46,7 +46,7 @@ def _simulate(order: Mapping[str, Any], results: TextIO, report: Report) -> None
     results.write(format_line(trial.as_json(scenario.name)) + "\n")
 
 
-def _replay(order: Mapping[str, Any], results: TextIO, report: Report) -> None:
+def _replay(order: Mapping[str, Any], results: TextIO, report: JobReport) -> None:
     """The answers over rows, as `moteloom replay -o json` gives them."""
     catalog = order["catalog"]
     statements = read_statements([order["text"]], catalog)
@@ -72,4 +72,4 @@ def _replay(order: Mapping[str, Any], results: TextIO, report: Report) -> None:
 
 
 if __name__ == "__main__":
-    run_job(carry_out)
+    run_jobs(carry_out)

@@ -18,6 +18,7 @@ from gateway.toml import ConfigError, Setting, TomlTable, is_number, is_whole, r
 from innet.costs.hardware import list_hardware, load_hardware
 from innet.deployment import Deployment, Position, SensorSpec, Site
 from innet.deployment.archive_table import ArchiveSettings, read_archive_table
+from innet.deployment.history_table import HistorySettings, read_history_table
 from innet.deployment.interface_settings import InterfaceSettings, read_interface_tables
 from innet.deployment.propagation import PropagationModel, predict_link_ratios
 
@@ -69,6 +70,7 @@ def parse_deployment(
         extents=_extents(top, beside) or Source(""),
     )
     read_archive_table(top)  # for its errors, as the next
+    read_history_table(top)
     read_link_table(top, Path())  # for its errors: the link is how a station reaches the network, and no part of it
     read_interface_tables(top, Path())  # the same: the interface is how users reach the station
     top.close()
@@ -86,6 +88,11 @@ def read_link(path: str | Path) -> BrokerSettings | None:
 def read_archive_settings(path: str | Path) -> ArchiveSettings:
     """Read how long archived readings are kept, of a deployment that `read_deployment` accepts."""
     return read_archive_table(read_toml(Source(_read(Path(path)), str(path))))
+
+
+def read_history_settings(path: str | Path) -> HistorySettings:
+    """Read which Spark the station keeps, of a deployment that `read_deployment` accepts."""
+    return read_history_table(read_toml(Source(_read(Path(path)), str(path))))
 
 
 def read_interface(path: str | Path) -> InterfaceSettings:

@@ -66,6 +66,10 @@ def test_reader_knows_every_key_of_the_page():
         keep_days = 1
         keep_mb = 1
         free_mb = 1
+        [history]
+        memory_mb = 512
+        idle_s = 1
+        master = "local[2]"
         [link]
         url = "mqtt://broker.example"
         user = "x"

@@ -19,6 +19,8 @@ from basestation.station.runner import Runner, ScaledClock
 from tests.station.small_network import CATALOG, SmallNetwork
 
 TOKEN = "open sesame"
+KEPT_S = 4
+"""For which a process of history waits for another job."""
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -29,7 +31,7 @@ class RunningStation:
         self.network = SmallNetwork(folder, catalog)
         clock = ScaledClock(time.monotonic, self.network.now_ms, speed=200)
         self.runner = Runner(self.network.durable, clock, beside=self)
-        self.jobs = JobTable(folder / "jobs", JOB_MODULES)
+        self.jobs = JobTable(folder / "jobs", JOB_MODULES, kept_s={"history": KEPT_S})
         self.control = LiveControl(self.runner, self.jobs)
         self.tokens = AccessFile(folder, create=True)
         self.tokens.create("admin", [TokenScope.ADMIN], token=TOKEN)

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from basestation.cli.run import JOB_MODULES
-from basestation.jobs.process import encode_order
-from basestation.jobs.table import ENVIRONMENT, JobError, JobLimits, JobState, JobTable
+from basestation.jobs.process import Order
+from basestation.jobs.table import JobError, JobLimits, JobState, JobTable
+from basestation.jobs.worker import ENVIRONMENT
 from basestation.rest.access import TokenScope
 from basestation.testbed.scenarios import read_scenario
 from tests.docs.pages import ROOT
@@ -151,7 +153,7 @@ def test_long_job_is_cancelled_and_the_next_one_runs(tmp_path):
         table.start("trial", {}, order_trial(10**10), "anna")
         table.start("trial", {}, order_trial(60_000), "anna")
         wait_for_end(lambda: {"state": "late" if len(table.results(1, 0, 10)) == 10 else "running"})
-        process = table.job(1).process
+        process = table.job(1).worker.process
         assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, os.nice(0) + 19)
         assert [table.job(number).state for number in (1, 2)] == [JobState.RUNNING, JobState.WAITING]
         assert table.cancel(1, "anna").state is JobState.CANCELLED
@@ -184,8 +186,8 @@ def test_jobs_are_limited_for_each_user_and_old_ones_are_dropped(tmp_path):
             with pytest.raises(JobError) as refused:
                 table.start("trial", {}, order_trial(1_000), owner)
             assert refused.value.code == "too-many-jobs"
-        with pytest.raises(JobError, match="no jobs of the kind `history`"):
-            table.start("history", {}, None, "anna")
+        with pytest.raises(JobError, match="no jobs of the kind `survey`"):
+            table.start("survey", {}, None, "anna")
         for number in (3, 2, 1):
             table.cancel(number)
         wait_for_end(lambda: {"state": "over" if len(table.jobs(0, 9)) == 1 else "running"})
@@ -203,23 +205,25 @@ def test_oldest_results_go_where_all_need_too_many_bytes(tmp_path):
 
 def test_full_disk_is_the_reason_of_a_job_that_cannot_write(tmp_path):
     limits = {"memory_bytes": 1 << 30, "result_bytes": 64_000_000, "cpu_seconds": 60}
-    with open("/dev/full", "wb") as full:
-        process = subprocess.Popen(
-            [sys.executable, "-m", JOB_MODULES["trial"]],
-            stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE, env=os.environ | ENVIRONMENT,
-        )  # fmt: skip
-        process.stdin.write(encode_order(limits, order_trial(600_000)))
-        process.stdin.flush()  # it stays open: its end ends the process
-        *_, last = process.stderr.readlines()
-        process.stdin.close()
-    assert process.wait() == 1 and json.loads(last)["problem"]["code"] == "disk-full"
+    order = Order(limits, order_trial(600_000), Path("/dev/full"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", JOB_MODULES["trial"]],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | ENVIRONMENT,
+    )  # fmt: skip
+    process.stdin.write(order.encode())
+    process.stdin.flush()  # it stays open: its end ends the process
+    last = next(line for line in process.stderr if b'"end"' in line)
+    assert json.loads(last)["end"]["code"] == "disk-full"
+    process.stdin.close()
+    process.stderr.close()
+    assert process.wait() == 1
 
 
 def test_job_ends_with_the_process_that_started_it(tmp_path):
     table = JobTable(tmp_path / "jobs", JOB_MODULES)
     table.start("trial", {}, order_trial(10**10), None)
     wait_for_end(lambda: {"state": "late" if table.job(1).progress > 0 else "running"})
-    process = table.job(1).process
+    process = table.job(1).worker.process
     process.stdin.close()  # as when the station is killed
     wait_for_end(lambda: state_of(table))
     assert process.poll() is not None and table.job(1).state is JobState.FAILED

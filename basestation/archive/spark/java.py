@@ -17,6 +17,10 @@ REMEDY = "sudo apt install openjdk-17-jre-headless"
 class SparkUnavailableError(MoteloomError):
     """Historical queries cannot run here; the message names the missing part and the remedy."""
 
+    code = "spark-unavailable"
+    ends_process = True
+    """A process that is kept for more queries begins anew."""
+
 
 def find_java(environment: Mapping[str, str] = os.environ, private: Path | None = None) -> Path:
     """The JAVA_HOME to use: that of the environment, of `java` on PATH, or the private one of `make setup`."""

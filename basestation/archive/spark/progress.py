@@ -34,20 +34,24 @@ def draw_bar(done: int, tasks: int) -> str:
     return f"[{'=' * full}{'>' if full < WIDE else ''}".ljust(WIDE + 1) + f"] {done} of {tasks} tasks"
 
 
-def _watch(session: "SparkSession", file: TextIO, over: threading.Event) -> None:
+def watch_tasks(session: "SparkSession", over: threading.Event) -> Iterator[tuple[int, int]]:
+    """Until `over`, again and again, the tasks of the stages that run: those that are done, and all."""
     from py4j.protocol import Py4JError
 
-    tracker, is_terminal, begun = session.sparkContext.statusTracker(), file.isatty(), time.monotonic()
-    shown = ""
+    tracker = session.sparkContext.statusTracker()
     while not over.wait(EVERY_S):
         try:
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         except Py4JError:  # the session ends
             break
         found = [(stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None]
-        if not found:
-            continue
-        bar = draw_bar(sum(done for done, _ in found), max(1, sum(tasks for _, tasks in found)))
+        yield sum(done for done, _ in found), sum(tasks for _, tasks in found)
+
+
+def _watch(session: "SparkSession", file: TextIO, over: threading.Event) -> None:
+    is_terminal, begun, shown = file.isatty(), time.monotonic(), ""
+    for done, tasks in watch_tasks(session, over):
+        bar = draw_bar(done, tasks) if tasks else shown
         if bar == shown:
             continue
         shown = bar

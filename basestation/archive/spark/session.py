@@ -8,12 +8,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.archive.spark.java import SparkUnavailableError, find_java
 from basestation.archive.spark.master import HERE, REGISTER_S, SparkMaster, find_own_address, wait_for_workers
 from gateway.errors import MoteloomError
+from innet.deployment.history_table import LEAST_MB
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame as DataFrame
@@ -27,6 +29,8 @@ HEAP = "512m"
 class SparkFailedError(MoteloomError):
     """Spark could not run a statement; the message is Spark's own, without its stack."""
 
+    code = "spark-failed"
+
 
 MEANING = {
     "spark.sql.session.timeZone": "UTC",
@@ -35,8 +39,6 @@ MEANING = {
     "spark.sql.parquet.aggregatePushdown": "false",
 }
 """Settings on which the meaning of a statement depends."""
-LEAST_MB = 450
-"""Of a heap: Spark refuses a smaller one."""
 BESIDE_MB = 388
 """Of memory that Java takes beside its heap. With less available, Spark would push the station into swap: it is not started."""
 
@@ -52,20 +54,32 @@ def heap_mb(heap: str) -> int:
     return size
 
 
-def start_session(
-    state: Path, master: SparkMaster = HERE, heap: str = HEAP, is_background: bool = False
-) -> "SparkSession":
-    """A session with its scratch files, and what Java prints, in `state`. SparkUnavailableError names the missing part.
-
-    `is_background` lowers the priority of this process and of Java.
-    """
+def find_requirements(heap: str) -> Path:
+    """The Java to use. SparkUnavailableError where Java, PySpark or free memory for a heap is missing, with the remedy."""
     java = find_java()
+    if find_spec("pyspark") is None:
+        raise SparkUnavailableError("history needs PySpark: pip install 'moteloom[history]'")
     available, needed = _available_mb(), heap_mb(heap) + BESIDE_MB
     if available is not None and available < needed:
         raise SparkUnavailableError(
-            f"Spark needs {needed} MB of free memory, and {available} MB are available; "
-            "give it a smaller heap (`--memory`), or ask on another machine with a copy of the archive"
+            f"Spark needs {needed} MB of free memory, and {available} MB are available; give it a smaller heap "
+            "(`--memory`, or `history.memory_mb` of the deployment), or ask on another machine with a copy of the archive"
         )
+    return java
+
+
+def start_session(
+    state: Path,
+    master: SparkMaster = HERE,
+    heap: str = HEAP,
+    is_background: bool = False,
+    result_bytes: int | None = None,
+) -> "SparkSession":
+    """A session with its scratch files, and what Java prints, in `state`. SparkUnavailableError names the missing part.
+
+    `is_background` lowers the priority of this process and of Java. A statement fails whose answer is larger than `result_bytes`.
+    """
+    java = find_requirements(heap)
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -76,7 +90,8 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     options = {
         "spark.driver.memory": heap,
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        # Where the heap is too small, Java ends: a Spark that goes on without some of its threads never answers.
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError",
         "spark.driver.host": address,
         "spark.driver.bindAddress": address,
         "spark.ui.enabled": "false",
@@ -98,6 +113,8 @@ def start_session(
         }
     else:
         options["spark.executor.memory"] = heap
+    if result_bytes is not None:
+        options["spark.driver.maxResultSize"] = str(result_bytes)
     builder = SparkSession.builder.master(master.url).appName("moteloom")
     for name, value in options.items():
         builder = builder.config(name, value)
@@ -134,6 +151,11 @@ def join_session(given: "SparkSession | None", master: SparkMaster, heap: str) -
         folder = tempfile.mkdtemp(prefix="moteloom-spark-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         session = start_session(Path(folder), master, heap)
+    return branch_session(session)
+
+
+def branch_session(session: "SparkSession") -> "SparkSession":
+    """A session with views and settings of its own, in the Spark of another one."""
     own = session.newSession()
     for name, value in MEANING.items():
         own.conf.set(name, value)
@@ -158,10 +180,18 @@ def report_failures() -> Iterator[None]:
                 raise KeyboardInterrupt from error
             cause = cause.__context__
         if isinstance(error, Py4JNetworkError):
-            raise SparkUnavailableError("the process of Spark has ended; start the command again") from error
-        found = re.search(r"\[[A-Z][A-Z0-9_.]+\][^\n]*", str(error))  # a class of Spark's errors, and its message
-        reason = found.group(0) if found else str(error).split("\n", 1)[0].strip() or type(error).__name__
-        raise SparkFailedError(f"Spark failed: {reason}") from error
+            raise SparkUnavailableError(
+                "the process of Spark has ended, as it does where its heap is too small: ask for a shorter range, or give it more memory"
+            ) from error
+        raise SparkFailedError(f"Spark failed: {_find_reason(str(error)) or type(error).__name__}") from error
+
+
+def _find_reason(text: str) -> str:
+    """Of the text of an error, a class of Spark's errors with its message; else the innermost cause, or the first line."""
+    if found := re.search(r"\[[A-Z][A-Z0-9_.]+\][^\n]*", text):
+        return found.group(0)
+    causes = re.findall(r"Caused by: (?:[\w.$]+: )?([^\n]+)", text)
+    return str(causes[-1]) if causes else text.split("\n", 1)[0].strip()
 
 
 @contextmanager

@@ -1,0 +1,93 @@
+"""The process of historical queries that clients of a station order; it keeps its Spark for the next one.
+
+python -m basestation.station.history_job < orders        # `basestation.jobs.process`
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+from basestation.archive.spark.job_watch import JobWatch
+from basestation.archive.spark.master import parse_master
+from basestation.archive.spark.session import SparkFailedError, branch_session, start_session
+from basestation.history.answer import answer
+from basestation.history.file_checks import list_days
+from basestation.history.output import add_time, write_stream, write_text
+from basestation.jobs.process import TOO_LONG, JobReport, Order, run_jobs, without_limits
+from basestation.jobs.table import JobError
+from basestation.station.history_question import HistoryQuestion, read_question
+
+if TYPE_CHECKING:
+    from basestation.archive.spark.session import SparkSession
+
+STARTING = "starting Spark, which takes some 7 s"
+
+
+class HistoryJobs:
+    """Carries out orders of `basestation.station.job_control`, one after the other, in one Spark."""
+
+    def __init__(self) -> None:
+        self._spark: SparkSession | None = None
+
+    def carry_out(self, order: Order, lines: TextIO, report: JobReport) -> None:
+        """Answer a query, in three formats: `lines` is the one that clients can read before the others."""
+        report(0.0, "reading the query and the files of its range")
+        question = _read(order.body, report)
+        spark = self._open(order, report)
+        with JobWatch(spark, order.limits["cpu_seconds"], report) as watch:
+            try:
+                plan, tables = question.plan, question.tables
+                table = answer(spark, question.root, plan, tables, question.span, question.skipped)
+            except SparkFailedError as error:
+                raise _explain(error, watch.is_cancelled, order.limits["cpu_seconds"]) from error
+        report(0.99, f"writing {table.num_rows:,} rows")
+        table = add_time(table, plan.is_one_off, plan.catalog.tick_ms)
+        write_text(table, "json", lines)
+        with order.results.with_suffix(".csv").open("w", encoding="utf-8") as file:
+            write_text(table, "csv", file)
+        write_stream(table, order.results.with_suffix(".arrow"))
+
+    def _open(self, order: Order, report: JobReport) -> "SparkSession":
+        """A session of its own for a query, in the Spark of this process."""
+        settings = order.body["settings"]
+        if self._spark is None:
+            report(0.0, STARTING)
+            state = order.results.parent / "spark"
+            shutil.rmtree(state, ignore_errors=True)  # of a process that was killed
+            with without_limits():
+                self._spark = start_session(
+                    state,
+                    parse_master(settings.master),
+                    f"{settings.memory_mb}m",
+                    result_bytes=order.limits["result_bytes"],
+                )
+        return branch_session(self._spark)
+
+
+def _read(body: Mapping[str, Any], report: JobReport) -> HistoryQuestion:
+    """The query of an order. A note says what its answer leaves out."""
+    question = read_question(
+        body["data"], body["catalog"], body["tables"], body["text"], None, body["begin"], body["until"], body["skip_damaged"]
+    )  # fmt: skip
+    for path, damage in question.skipped.items():
+        report.note(f"left out {os.path.relpath(path, body['data'])}: {damage}")
+    for extent, days in question.missing.items():
+        if days:
+            report.note(f"no reading of `{extent}` on {len(days)} days of the range: {list_days(days)}")
+    return question
+
+
+def _explain(error: SparkFailedError, is_cancelled: bool, cpu_seconds: int) -> Exception:
+    """Why Spark failed, where a limit of the job is the cause."""
+    if is_cancelled:
+        return JobError(
+            "job-too-long", f"the job took more than {cpu_seconds:,} s of a processor", "ask for a shorter range"
+        )
+    if "maxResultSize" in str(error):
+        return JobError(TOO_LONG["code"], TOO_LONG["title"], TOO_LONG["detail"])
+    return error
+
+
+if __name__ == "__main__":
+    run_jobs(HistoryJobs().carry_out)

@@ -1,0 +1,201 @@
+"""Questions of history over REST: a job of Spark beside the station, its formats, its end, and the Spark that is kept."""
+
+import json
+import os
+import random
+import time
+
+import pyarrow as pa
+import pytest
+
+from acquisition.errors import InputError
+from basestation.archive.spark import java, session
+from basestation.cli.run import JOB_MODULES
+from basestation.jobs.table import JobLimits, JobState, JobTable
+from basestation.replay.inputs import read_recording
+from basestation.rest.access import TokenScope
+from basestation.station.assembly import read_spark_settings
+from gateway.source import Source
+from gateway.toml import ConfigError, read_toml
+from innet.deployment.history_table import HistorySettings, read_history_table
+from tests.history.in_spark import archive
+from tests.rest.running_station import KEPT_S, RunningStation
+from tests.rest.test_access import bearer
+from tests.rest.test_jobs import state_of, wait_for_end
+from tests.station.small_network import CATALOG
+
+MEANS = "SELECT site, AVG(temp) AS mean FROM field [NOW] GROUP BY site"
+ROWS = [{"_tick": tick, "_site": site, "temp": site + tick / 100} for tick in range(0, 100, 10) for site in (3, 4)]
+
+
+def write_archive(folder, rows=ROWS):
+    archive(read_recording(CATALOG, {"field": rows}), folder, random.Random(1))
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("station")
+    write_archive(folder)
+    with RunningStation(folder) as running:
+        yield running
+
+
+def ask(station, text=MEANS, **more):
+    return station.ask("POST", "/v1/history", content=text, **more)
+
+
+def end_of(station, number):
+    return wait_for_end(lambda: station.get(f"/v1/jobs/{number}").json())
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(180)
+@pytest.mark.promise("history-is-live", "access")
+def test_history_job_answers_in_each_format(station, need):
+    need("java")
+    anna, ben = (bearer(station.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben"))
+    made = ask(station, params={"from": "20", "to": "+30s"}, headers=anna)
+    assert (made.status_code, made.json()["kind"], made.json()["owner"]) == (202, "history", "anna")
+    number = made.json()["number"]
+    seen = set()
+
+    def look():
+        job = station.get(f"/v1/jobs/{number}", headers=anna).json()
+        seen.add(job["doing"])
+        return job
+
+    job = wait_for_end(look)
+    assert (job["state"], job["problem"], job["notes"]) == ("done", None, [])
+    assert "starting Spark, which takes some 7 s" in seen
+    lines = station.get(f"/v1/jobs/{number}/results", headers=anna).text.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert rows[0] == {"_time": "1970-01-01T00:00:20Z", "_tick": 20, "site": 3, "mean": 3.2}
+    assert sorted((row["_tick"], row["site"]) for row in rows) == [(20, 3), (20, 4), (30, 3), (30, 4)]
+    text = station.get(f"/v1/jobs/{number}/results.csv", headers=anna).text
+    assert text.splitlines()[:2] == ["_time,_tick,site,mean", "1970-01-01T00:00:20Z,20,3,3.2"]
+    table = pa.ipc.open_stream(station.get(f"/v1/jobs/{number}/results.arrow", headers=anna).content).read_all()
+    assert table.to_pylist() == rows
+    for suffix in ("", ".csv", ".arrow"):
+        assert station.get(f"/v1/jobs/{number}/results{suffix}", headers=ben).status_code == 404
+    assert station.ask("DELETE", f"/v1/jobs/{number}", headers=anna).status_code == 204
+    assert station.get(f"/v1/jobs/{number}/results.csv", headers=anna).status_code == 404
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(180)
+def test_spark_is_kept_for_the_next_job_and_stopped_when_idle(station, need):
+    need("java")
+    first = end_of(station, ask(station).json()["number"])
+    assert first["state"] == "done"
+    worker, _ = station.jobs._idle["history"]
+    wrong = ask(station, params={"from": "5000"}).json()["number"]
+    assert end_of(station, wrong)["problem"]["code"] == "no-answer"
+    second = ask(station, "SELECT COUNT(*) AS n FROM field [NOW]").json()["number"]
+    assert end_of(station, second)["state"] == "done"
+    assert station.jobs._idle["history"][0] is worker and worker.process.poll() is None
+    children = children_of(worker.process.pid)
+    assert len(children) == 1, "Java"
+    assert os.getpriority(os.PRIO_PROCESS, children[0]) == min(19, os.nice(0) + 19)
+    end = time.monotonic() + KEPT_S + 30
+    while station.jobs.has_process("history") or any(is_alive(each) for each in children):
+        assert time.monotonic() < end, "Spark stays"
+        time.sleep(0.1)
+    assert worker.process.poll() is not None
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(each) for each in file.read().split()]
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_wrong_question_is_refused_before_a_process_starts(station):
+    before = station.get("/v1/jobs").json()
+    for more, code in (
+        ({"text": "SELECT tmep FROM field [NOW]"}, "SN202"),
+        ({"text": "DELETE FROM field WHERE temp = 1"}, "SN601"),
+        ({"params": {"from": "soon"}}, "bad-request"),
+        ({"params": {"to": "5 parrots"}}, "bad-request"),
+    ):
+        refused = ask(station, **more)
+        assert (refused.status_code, refused.json()["code"]) == (422, code), more
+    for body in ({"text": MEANS, "rows": {}}, {}):
+        refused = station.ask("POST", "/v1/history", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad-request"), body
+    assert station.get("/v1/jobs").json() == before
+
+
+@pytest.mark.promise("errors-point")
+def test_history_is_refused_where_java_or_memory_is_missing(station, monkeypatch, tmp_path):
+    monkeypatch.setattr(session, "_available_mb", lambda: 300)
+    monkeypatch.setattr(session, "find_java", lambda: tmp_path)
+    refused = ask(station)
+    assert (refused.status_code, refused.json()["code"]) == (503, "spark-unavailable")
+    assert "Spark needs 900 MB of free memory, and 300 MB are available" in refused.json()["title"]
+    monkeypatch.setattr(session, "find_java", lambda: java.find_java({"PATH": ""}, tmp_path))
+    refused = ask(station)
+    assert (refused.status_code, refused.json()["code"]) == (503, "spark-unavailable")
+    assert "sudo apt install openjdk-17-jre-headless" in refused.json()["title"]
+
+
+def test_trial_has_no_csv(station):
+    made = station.ask("POST", "/v1/trials", json={"text": MEANS, "rows": {"field": ROWS}}).json()["number"]
+    end_of(station, made)
+    refused = station.get(f"/v1/jobs/{made}/results.csv")
+    assert (refused.status_code, refused.json()["code"]) == (409, "no-such-format")
+
+
+@pytest.mark.promise("errors-point")
+def test_deployment_says_which_spark_is_kept(tmp_path):
+    file = tmp_path / "deployment.toml"
+    file.write_text('[history]\nmemory_mb = 1024\nidle_s = 0\nmaster = "spark://spark1:7077"\n')
+    assert read_spark_settings(str(file)) == HistorySettings(1024, 0, "spark://spark1:7077")
+    assert read_spark_settings(None) == HistorySettings()
+    file.write_text('[history]\nmaster = "yarn"\n')
+    with pytest.raises(InputError, match=r"`history.master`: expected `local\[N\]`"):
+        read_spark_settings(str(file))
+    top = read_toml(Source("[history]\nmemory_mb = 100\nidel_s = 5\n", "deployment.toml"))
+    read_history_table(top)
+    assert [fault.code for fault in ConfigError(top.faults).diagnostics] == ["SN704", "SN702"]
+
+
+def order_history(folder, text, **more):
+    return {
+        "text": text, "begin": None, "until": None, "skip_damaged": False, "settings": HistorySettings(), "data": folder,
+        "catalog": CATALOG, "tables": {}, **more,
+    }  # fmt: skip
+
+
+HEAVY = "SELECT COUNT(*) AS n FROM field [FROM NOW-40000 TO NOW SLIDE 1 SEC]"
+LIMITS = JobLimits(cpu_seconds=4, result_bytes=100_000)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(180)
+def test_history_job_ends_at_its_limits_and_when_cancelled(tmp_path, need):
+    """A job above a limit leaves Spark to the next one; one that is cancelled ends Spark."""
+    need("java")
+    rows = [{"_tick": tick, "_site": site, "temp": 1.5} for tick in range(0, 50_000, 10) for site in (3, 4)]
+    write_archive(tmp_path, rows)
+    with JobTable(tmp_path / "jobs", JOB_MODULES, LIMITS, kept_s={"history": 60}) as table:
+        for number, (text, code) in enumerate(
+            ((HEAVY, "job-too-long"), ("SELECT site, temp FROM field", "results-too-long")), 1
+        ):
+            table.start("history", {}, order_history(tmp_path, text), None)
+            wait_for_end(lambda number=number: state_of(table, number))
+            assert table.job(number).problem["code"] == code, table.job(number).problem
+        worker, _ = table._idle["history"]
+        [child] = children_of(worker.process.pid)
+        table.start("history", {}, order_history(tmp_path, HEAVY), None)
+        wait_for_end(lambda: {"state": "late" if "tasks of Spark" in str(table.job(3).doing) else "running"})
+        assert table.cancel(3).state is JobState.CANCELLED
+        wait_for_end(lambda: {"state": "running" if is_alive(child) else "over"})
+        wait_for_end(lambda: {"state": "running" if table.has_process("history") else "over"})
+    assert not (tmp_path / "jobs").exists()
