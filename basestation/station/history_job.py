@@ -12,6 +12,7 @@ from basestation.archive.spark.job_watch import JobWatch
 from basestation.archive.spark.master import parse_master
 from basestation.archive.spark.session import SparkFailedError, branch_session, start_session
 from basestation.history.answer import answer
+from basestation.history.answer_lines import write_lines
 from basestation.history.file_checks import list_days
 from basestation.history.output import add_time, write_stream, write_text
 from basestation.jobs.process import TOO_LONG, JobReport, Order, run_jobs, without_limits
@@ -42,8 +43,8 @@ class HistoryJobs:
             except SparkFailedError as error:
                 raise _explain(error, watch.is_cancelled, order.limits["cpu_seconds"]) from error
         report(0.99, f"writing {table.num_rows:,} rows")
+        write_lines(table, plan, lines)
         table = add_time(table, plan.is_one_off, plan.catalog.tick_ms)
-        write_text(table, "json", lines)
         with order.results.with_suffix(".csv").open("w", encoding="utf-8") as file:
             write_text(table, "csv", file)
         write_stream(table, order.results.with_suffix(".arrow"))

@@ -1,5 +1,6 @@
 """Questions of history over REST: a job of Spark beside the station, its formats, its end, and the Spark that is kept."""
 
+import io
 import json
 import os
 import random
@@ -11,9 +12,12 @@ import pytest
 from acquisition.errors import InputError
 from basestation.archive.spark import java, session
 from basestation.cli.run import JOB_MODULES
+from basestation.history.answer_lines import write_lines
 from basestation.jobs.table import JobLimits, JobState, JobTable
 from basestation.replay.inputs import read_recording
+from basestation.replay.statements import read_statements
 from basestation.rest.access import TokenScope
+from basestation.shell.answer_table import AnswerTable
 from basestation.station.assembly import read_spark_settings
 from gateway.source import Source
 from gateway.toml import ConfigError, read_toml
@@ -68,13 +72,16 @@ def test_history_job_answers_in_each_format(station, need):
     assert (job["state"], job["problem"], job["notes"]) == ("done", None, [])
     assert "starting Spark, which takes some 7 s" in seen
     lines = station.get(f"/v1/jobs/{number}/results", headers=anna).text.splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert rows[0] == {"_time": "1970-01-01T00:00:20Z", "_tick": 20, "site": 3, "mean": 3.2}
-    assert sorted((row["_tick"], row["site"]) for row in rows) == [(20, 3), (20, 4), (30, 3), (30, 4)]
+    schema, *windows = [json.loads(line) for line in lines]
+    assert [column["name"] for column in schema["columns"]] == ["site", "mean"]
+    assert [(each["type"], each["time"], sorted(each["rows"])) for each in windows] == [
+        ("window", "1970-01-01T00:00:20Z", [[3, 3.2], [4, 4.2]]),
+        ("window", "1970-01-01T00:00:30Z", [[3, 3.3], [4, 4.3]]),
+    ]
     text = station.get(f"/v1/jobs/{number}/results.csv", headers=anna).text
     assert text.splitlines()[:2] == ["_time,_tick,site,mean", "1970-01-01T00:00:20Z,20,3,3.2"]
     table = pa.ipc.open_stream(station.get(f"/v1/jobs/{number}/results.arrow", headers=anna).content).read_all()
-    assert table.to_pylist() == rows
+    assert [row["mean"] for row in table.to_pylist()] == [3.2, 4.2, 3.3, 4.3]
     for suffix in ("", ".csv", ".arrow"):
         assert station.get(f"/v1/jobs/{number}/results{suffix}", headers=ben).status_code == 404
     assert station.ask("DELETE", f"/v1/jobs/{number}", headers=anna).status_code == 204
@@ -114,6 +121,22 @@ def is_alive(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_lines_of_history_are_those_of_replay():
+    """So `moteloom job results` prints them, and the client reads them. Answers of a stream have a line each."""
+    for text, table, expected in (
+        (MEANS, {"_tick": [20, 20, 30], "_n": [1, 1, 1], "site": [3, 4, 3], "mean": [3.2, None, 3.3]}, [[[3, 3.2], [4, None]], [[3, 3.3]]]),
+        ("SELECT site FROM field", {"_tick": [20, 30], "site": [3, 4]}, [[3], [4]]),
+    ):  # fmt: skip
+        file = io.StringIO()
+        [given] = read_statements([text], CATALOG)
+        write_lines(pa.table(table), given.plan, file)
+        schema, *lines = [json.loads(line) for line in file.getvalue().splitlines()]
+        assert [line.get("rows", line.get("row")) for line in lines] == expected
+        shown = AnswerTable()
+        printed = [line for each in (schema, *lines) for line in shown.lines(each)]
+        assert "1970-01-01T00:00:20Z" in printed[1] and printed[1].split()[1] == "3"
 
 
 def test_wrong_question_is_refused_before_a_process_starts(station):
