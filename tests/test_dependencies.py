@@ -55,7 +55,7 @@ def distributions(requirements):
 
 BASE = distributions(PROJECT["project"]["dependencies"])
 EXTRAS = {name: distributions(each) for name, each in PROJECT["project"]["optional-dependencies"].items()}
-USERS = {"history": sorted(OWN), "frames": sorted(OWN), "test": ["tests"], "bench": ["bench"]}
+USERS = {"history": sorted(OWN), "frames": sorted(OWN), "png": sorted(OWN), "test": ["tests"], "bench": ["bench"]}
 """The folders whose code an extra is for."""
 
 
@@ -71,7 +71,7 @@ def test_each_declared_library_is_imported(extra):
 
 
 def test_each_library_that_the_product_imports_is_declared():
-    declared = BASE | EXTRAS["history"] | EXTRAS["frames"]
+    declared = BASE | EXTRAS["history"] | EXTRAS["frames"] | EXTRAS["png"]
     found = imports(*OWN)
     missing = {name: file for name, file in found.items() if name not in {MODULES.get(each, each) for each in declared}}
     assert missing == {}, "imported, and not declared in pyproject.toml"
@@ -79,7 +79,7 @@ def test_each_library_that_the_product_imports_is_declared():
 
 def test_the_base_installation_needs_no_library_of_an_extra():
     """Libraries that only an extra brings are imported inside of functions, or for types."""
-    optional = {MODULES.get(each, each) for name in ("history", "frames") for each in EXTRAS[name] - BASE}
+    optional = {MODULES.get(each, each) for name in ("history", "frames", "png") for each in EXTRAS[name] - BASE}
     for folder in sorted(OWN):
         for file in (ROOT / folder).rglob("*.py"):
             for node in ast.parse(file.read_text(encoding="utf-8")).body:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from basestation.cli.picture_file import parse_picture, write_picture
 from basestation.cli.query_arguments import (
     BAD_INPUT,
     REFUSED,
@@ -83,8 +84,9 @@ examples:
     )
     parser.add_argument(
         "--map",
+        type=parse_picture,
         metavar="FILE",
-        help="draw the routing tree and the energy of each mote, for all queries together (SVG)",
+        help="draw the routing tree and the energy of each mote, for all queries together; FILE.svg or FILE.png",
     )
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="json is one object for each line"
@@ -193,14 +195,13 @@ def _explanations(
 
 
 def _draw(
-    path: str,
+    path: Path,
     bound: "Sequence[Plan | Correction]",
     deployment: "Deployment",
     catalog: "Catalog",
     statistics: "Statistics",
 ) -> str | None:
     """Draw the motes for all queries together; the reason if there is nothing to draw, else None."""
-    from acquisition.errors import InputError
     from basestation.explain import draw_map, explain_motes, plan_motes
 
     plans = _of_plans(bound)
@@ -209,13 +210,7 @@ def _draw(
         return "motes do nothing for this"
     if why := motes.get("refused") or motes.get("idle"):
         return str(why)
-    try:
-        with open(f"{path}.part", "w", encoding="utf-8") as file:
-            file.write(draw_map(motes, deployment))
-        Path(file.name).rename(path)
-    except OSError as why:
-        help = "the unfinished file ends in .part" if Path(f"{path}.part").exists() else None
-        raise InputError("SN501", f"cannot be written: {why.strerror}", path, help=help) from why
+    write_picture(path, draw_map(motes, deployment))
     return None
 
 

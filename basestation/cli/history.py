@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.history_arguments import add_spark, check_chart, print_errors, refuse, write_chart
+from basestation.cli.history_arguments import add_spark, print_errors, refuse
 from basestation.cli.history_list import list_extents, list_sites
+from basestation.cli.picture_file import open_picture_file, parse_picture, write_picture
 from basestation.cli.query_arguments import query_text
 from basestation.cli.recording_arguments import parse_time
-from basestation.cli.sim import parse_chart
 from basestation.cli.station_arguments import DATA
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ examples:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to a file; parquet needs one")
     parser.add_argument(
         "--plot",
-        type=parse_chart,
-        metavar="FILE.svg",
-        help="draw the answer over time; of an extent, its sites and days",
+        type=parse_picture,
+        metavar="FILE",
+        help="draw the answer over time; of an extent, its sites and days; FILE.svg or FILE.png",
     )
     parser.add_argument(
         "--skip-damaged",
@@ -119,7 +119,7 @@ def _print(args: argparse.Namespace, question: "HistoryQuestion") -> int:
         return refuse(
             "--plot draws numbers over time; this query has " + ("one answer" if plan.is_one_off else "no number")
         )
-    check_chart(args)
+    open_picture_file(args.plot)
     begun = time.monotonic()
     print("starting Spark, which takes some 7 s", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="moteloom-spark-") as scratch:
@@ -131,7 +131,7 @@ def _print(args: argparse.Namespace, question: "HistoryQuestion") -> int:
         finally:
             session.stop()
     if args.plot is not None:
-        write_chart(args, draw_answer(args.plot.stem, table, plan.catalog.tick_ms))
+        write_picture(args.plot, draw_answer(args.plot.stem, table, plan.catalog.tick_ms))
     write_answer(table, args.output, args.out, plan.is_one_off, plan.catalog.tick_ms)
     print(f"{table.num_rows} rows after {time.monotonic() - begun:.1f} s", file=sys.stderr)
     return 0

@@ -1,10 +1,8 @@
-"""Parts that the commands over archives share: where Spark runs, how errors end them, and the file of a chart."""
+"""Parts that the commands over archives share: where Spark runs, and how errors end them."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics
@@ -48,27 +46,6 @@ def print_errors(call: Callable[[], int], as_json: bool) -> int:
         message, code = str(error), FAILED
     print(f"moteloom: {message}", file=sys.stderr)
     return code
-
-
-def check_chart(args: argparse.Namespace) -> None:
-    """InputError where the file of --plot cannot be written: better before Spark starts than after."""
-    from acquisition.errors import InputError
-
-    if args.plot is not None:
-        try:
-            _part(args.plot).open("w", encoding="utf-8").close()
-        except OSError as why:
-            raise InputError("SN501", f"cannot be written: {why.strerror}", str(args.plot)) from why
-
-
-def write_chart(args: argparse.Namespace, chart: str) -> None:
-    """Write the file of --plot, whole or not at all."""
-    _part(args.plot).write_text(chart, encoding="utf-8")
-    os.replace(_part(args.plot), args.plot)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
 
 
 def add_spark(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,8 @@ import json
 from datetime import date
 from typing import TYPE_CHECKING
 
-from basestation.cli.history_arguments import check_chart, refuse, write_chart
+from basestation.cli.history_arguments import refuse
+from basestation.cli.picture_file import open_picture_file, write_picture
 
 if TYPE_CHECKING:
     from basestation.history.archive_views import ExtentFiles
@@ -46,10 +47,10 @@ def list_sites(args: argparse.Namespace) -> int:
     begin, until = choose_range(args.begin, args.until, (found.first, found.last), catalog.tick_ms)
     if until < begin:
         return refuse(f"--from is tick {begin}, after --to at tick {until}")
-    check_chart(args)
+    open_picture_file(args.plot)
     records = measure_completeness(args.data, extent, catalog.tick_ms, begin, until)
     if args.plot is not None:
-        write_chart(args, draw_completeness(f"{extent.name}: due readings in the archive", records))
+        write_picture(args.plot, draw_completeness(f"{extent.name}: due readings in the archive", records))
     write_answer(table_of_records(records, catalog.tick_ms), args.output, args.out, True, catalog.tick_ms)
     return 0
 

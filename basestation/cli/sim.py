@@ -8,8 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
+from basestation.cli.picture_file import open_picture_file, parse_picture, write_picture
 from basestation.cli.query_arguments import BAD_INPUT, MOST_ERRORS, REFUSED, print_diagnostics, print_input_error
 from basestation.cli.simulation import ProgressBar, parse_span
 from gateway.cli.terminal import printable
@@ -48,8 +49,8 @@ example:
     run_.add_argument("--seeds", type=parse_seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's")
     run_.add_argument("--jobs", type=parse_jobs, default=1, metavar="N", help="so many seeds at a time; default: 1")
     run_.add_argument("--out", type=Path, metavar="DIR", help="write answers, figures and traces to this folder")
-    run_.add_argument("--plot", type=parse_chart, metavar="FILE.svg",
-                      help="draw coverage, energy and answers over time, a line for each seed")  # fmt: skip
+    run_.add_argument("--plot", type=parse_picture, metavar="FILE",
+                      help="draw coverage, energy and answers over time, a line for each seed; FILE.svg or FILE.png")  # fmt: skip
     modes = run_.add_mutually_exclusive_group()
     modes.add_argument(
         "--always-on",
@@ -80,13 +81,6 @@ def parse_jobs(text: str) -> int:
     return int(text)
 
 
-def parse_chart(text: str) -> Path:
-    """A file for a chart. Raises ArgumentTypeError for other formats than SVG."""
-    if not text.endswith(".svg"):
-        raise argparse.ArgumentTypeError(f"expected a file that ends in .svg, found `{text}`")
-    return Path(text)
-
-
 def run(args: argparse.Namespace) -> int:
     from acquisition.errors import InputError
     from basestation.testbed.scenarios import NotVectorisableError
@@ -99,10 +93,10 @@ def run(args: argparse.Namespace) -> int:
         if wrong := _check(scenario, args):
             _print_refused(wrong, as_json)
             return REFUSED
-        chart = None if args.plot is None else args.plot.with_name(f"{args.plot.name}.part").open("w", encoding="utf-8")
+        open_picture_file(args.plot)
         trials = _run(scenario, args)
-        if chart is not None:
-            _draw(chart, args.plot, scenario, trials)
+        if args.plot is not None:
+            _draw(args.plot, scenario, trials)
     except KeyboardInterrupt:
         if args.out:
             print(f"moteloom sim: interrupted; unfinished files under {args.out} end in .part", file=sys.stderr)
@@ -114,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
         print_input_error(InputError("SN515", f"cannot be swept: {error}", args.scenario), as_json)
         return REFUSED
     except OSError as error:  # if a disk is full, the error has no file name
-        file, help = str(error.filename or args.out or args.plot), "unfinished files end in .part"
+        file, help = str(error.filename or args.out), "unfinished files end in .part"
         print_input_error(InputError("SN501", f"cannot be written: {error.strerror}", file, help=help), as_json)
         return BAD_INPUT
     except InputError as error:
@@ -152,14 +146,12 @@ def _check(scenario: "Scenario", args: argparse.Namespace) -> "dict[str, Diagnos
     return wrong
 
 
-def _draw(chart: TextIO, path: Path, scenario: "Scenario", trials: "Sequence[Trial]") -> None:
-    """Write the chart of all trials, and give it its name when it is complete."""
+def _draw(path: Path, scenario: "Scenario", trials: "Sequence[Trial]") -> None:
+    """Draw the chart of all trials."""
     from basestation.testbed.timeline_chart import draw_timelines
 
     seeds = f"seed {trials[0].seed}" if len(trials) == 1 else f"seeds {trials[0].seed} to {trials[-1].seed}"
-    with chart:
-        chart.write(draw_timelines(f"{scenario.name}, {seeds}", [trial.timeline for trial in trials]))
-    Path(chart.name).rename(path)
+    write_picture(path, draw_timelines(f"{scenario.name}, {seeds}", [trial.timeline for trial in trials]))
 
 
 def _print_refused(refused: "Mapping[str, DiagnosticError]", as_json: bool) -> None:

@@ -1,10 +1,14 @@
-"""moteloom sim run --plot: coverage, energy and answers over time, as SVG."""
+"""moteloom sim run --plot: coverage, energy and answers over time, as SVG and PNG."""
 
 import json
+import re
+import struct
+import sys
 from xml.etree import ElementTree
 
 import pytest
 
+from basestation.results import raster
 from basestation.results.line_chart import LEFT, PANEL, RIGHT, WIDE, choose_ticks, thin
 from basestation.results.line_chart import POINTS as CHART_POINTS
 from basestation.testbed.timeline import POINTS, Timeline, TimelineRecorder
@@ -92,7 +96,41 @@ def test_chart_that_cannot_be_written_is_reported_first(tmp_path, capsys):
         assert out == "" and f"cannot be written: {why}" in err and not (tmp_path / name).exists()
 
 
-def test_other_formats_are_misuse(capsys):
+def refusal(capsys, name):
     with pytest.raises(SystemExit) as left:
-        moteloom_sim(FOLDER / "calm.toml", "--for", "1s", "--plot", "x.png")
-    assert left.value.code == 2 and "ends in .svg" in capsys.readouterr().err
+        moteloom_sim(FOLDER / "calm.toml", "--for", "1s", "--plot", name)
+    assert left.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_other_formats_are_misuse(capsys):
+    assert refusal(capsys, "x.pdf").endswith("expected a file that ends in .svg or .png, found `x.pdf`")
+
+
+def test_png_is_the_picture_of_the_svg(tmp_path):
+    pytest.importorskip("resvg_py")
+    for name in ("calm.svg", "calm.png"):
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--plot", tmp_path / name) == 0
+    svg, png = (tmp_path / "calm.svg").read_text(), (tmp_path / "calm.png").read_bytes()
+    assert png == raster.rasterize(svg)
+    wide, high = map(float, ElementTree.fromstring(svg).get("viewBox").split()[2:])
+    assert png[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", png[16:24]) == (2 * wide, 2 * high)
+    for part in ("text", "polyline", "line", "rect"):  # each leaves a trace
+        assert raster.rasterize(re.sub(f"<{part} .*?(</{part}>|/>)", "", svg, flags=re.DOTALL)) != png, part
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_png_without_its_library_names_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)  # as if it were not installed
+    message = "PNG needs the library resvg-py: pip install 'moteloom[png]'; SVG needs nothing"
+    assert refusal(capsys, "x.png") == f"moteloom sim run: error: argument --plot: {message}"
+
+
+def test_png_without_a_font_names_what_to_install(monkeypatch, capsys):
+    pytest.importorskip("resvg_py")
+    monkeypatch.setattr(raster, "FONTS", "'there is no such font'")
+    raster._has_font.cache_clear()
+    try:
+        assert "PNG needs a font, such as that of `sudo apt install fonts-dejavu-core`" in refusal(capsys, "x.png")
+    finally:
+        raster._has_font.cache_clear()
