@@ -9,8 +9,11 @@ from acquisition.batch import BY_KEY, Batch
 from basestation.archive.numbering import TupleNumbers
 from basestation.planner.catalog import read_schema
 
-CATALOG = read_schema("traffic: pushed (weight:integer)\nlab: sensed (temp:integer) every 1 sec at sites 1, 2\n")
-LAB, TRAFFIC = CATALOG.extents["lab"], CATALOG.extents["traffic"]
+CATALOG = read_schema(
+    "traffic: pushed (weight:integer)\ndock: pushed (weight:integer) ahead 5 sec\n"
+    "lab: sensed (temp:integer) every 1 sec at sites 1, 2\n"
+)
+LAB, TRAFFIC, DOCK = (CATALOG.extents[name] for name in ("lab", "traffic", "dock"))
 
 
 def corrections(ticks, replaces):
@@ -18,6 +21,12 @@ def corrections(ticks, replaces):
     ticks, replaces = np.asarray(ticks), np.broadcast_to(replaces, len(ticks))
     ones = np.ones(len(ticks), np.int64)
     return Batch(ticks, ones, ticks + 5, ones, {}, {}, replaces)
+
+
+def delivered(ticks, arrival):
+    """Tuples of site 1, all delivered at once."""
+    ones = np.ones(len(ticks), np.int64)
+    return Batch(np.asarray(ticks), ones, arrival * ones, ones, {}, {})
 
 
 def numbers_of(batch):
@@ -43,6 +52,18 @@ def test_insert_in_the_place_of_a_deleted_reading_counts_on():
     found = numbers_of(numbers.number_corrections(LAB, corrections([4, 3, 3, 3], [0, BY_KEY, BY_KEY, 0])))
     assert found == [(2, 0), (0, 1), (0, 2), (3, 3)]
     assert numbers_of(numbers.number_corrections(LAB, corrections([3, 3], [BY_KEY, 0]))) == [(0, 4), (4, 5)]
+
+
+def test_pushed_tuple_too_far_ahead_has_no_index():
+    """
+    tick      10   16   15   16   20
+    arrival   10 (until 15 is taken) | 20
+    index      1    0    2  |   3    4
+    """
+    numbers = TupleNumbers()
+    assert numbers_of(numbers.number(DOCK, delivered([10, 16, 15], 10))) == [(1, 0), (0, 0), (2, 0)]
+    assert numbers_of(numbers.number(DOCK, delivered([16, 20], 20))) == [(3, 0), (4, 0)]
+    assert numbers_of(TupleNumbers().number(TRAFFIC, delivered([10, 900], 10))) == [(1, 0), (2, 0)], "no limit"
 
 
 def test_insert_of_a_pushed_tuple_is_no_revision():

@@ -1,5 +1,6 @@
 """The runner of mutants: what it calls caught, survived and stale, and that enough of them are recorded."""
 
+import subprocess
 from collections import Counter
 
 import pytest
@@ -29,6 +30,7 @@ def test_verdicts(tmp_path):
         "@pytest.mark.parametrize('x', [2], ids=['a - b'])\ndef test_doubling(x):\n    assert double(x) == 4\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    mutants.compile_checked(tmp_path)
 
     def verdict(before, after):
         return mutants.judged(mutants.Mutant("innet/doubling.py", before, after, ""), tmp_path, ("test_doubling.py",))
@@ -54,6 +56,7 @@ def test_test_that_caught_a_mutant_runs_first(tmp_path):
     test = "from innet.doubling import double\n\ndef test_%s():\n    assert double(%d) == %d\n"
     (tmp_path / "test_one.py").write_text(test % ("one", 1, 2))
     (tmp_path / "test_two.py").write_text(test % ("two", 2, 4))
+    mutants.compile_checked(tmp_path)
     change = mutants.Mutant("innet/doubling.py", "x + x", "3 * x", "")
 
     def caught_by(last):
@@ -63,3 +66,49 @@ def test_test_that_caught_a_mutant_runs_first(tmp_path):
     assert caught_by(None) == ("caught", "test_one.py::test_one")
     assert caught_by("test_two.py::test_two") == ("caught", "test_two.py::test_two")
     assert caught_by("test_two.py::test_gone") == ("caught", "test_one.py::test_one")
+
+
+@pytest.mark.promise("checked")
+def test_tests_that_are_gone_or_fail_are_not_trusted(tmp_path):
+    (tmp_path / "test_one.py").write_text("def test_good():\n    pass\n\ndef test_bad():\n    assert False\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    bad = {"test_one.py::test_bad", "test_one.py::test_gone", "test_two.py::test_good"}
+    assert mutants.unfit({"test_one.py::test_good", *bad}, tmp_path) == bad
+    assert mutants.unfit(["test_one.py::test_good"], tmp_path) == mutants.unfit([], tmp_path) == set()
+
+
+@pytest.mark.promise("checked")
+@pytest.mark.parametrize(
+    ("changed", "freed"),
+    [
+        ("innet/doubling.py", "abcd"),
+        ("innet/halving.py", "d"),
+        ("tests/innet/test_doubling.py", "ad"),
+        ("tests/golden/queries/paper.test", "bd"),
+        ("docs/paper.md", "d"),
+    ],
+)
+def test_since_judges_what_a_change_may_have_freed(changed, freed):
+    remembered = {
+        "a": "tests/innet/test_doubling.py::test_doubling",
+        "b": "tests/golden/test_queries.py::test_query[paper:q1]",
+        "c": "tests/golden/test_queries.py::test_query[x:q1]",
+        "d": None,
+    }
+    mutant = mutants.Mutant("innet/doubling.py", "x + x", "3 * x", "")
+    assert [each for each, test in remembered.items() if mutants.may_be_freed(mutant, test, {changed})] == list(freed)
+
+
+@pytest.mark.promise("checked")
+def test_changed_files_are_those_of_the_working_tree(tmp_path):
+    def git(*words):
+        subprocess.run(("git", "-c", "user.name=a", "-c", "user.email=a@b", *words), cwd=tmp_path, check=True)
+
+    git("init", "-q")
+    for name in ("one", "two", "three"):
+        (tmp_path / name).write_text(name)
+        git("add", name)
+        git("commit", "-qm", name)
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "four").touch()
+    assert mutants.changed_since("HEAD~1", tmp_path) == {"one", "three", "four"}

@@ -22,6 +22,7 @@ from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import RULES, reason_of, rewrite
+from basestation.planner.rules.select_over_product_to_join import select_over_product_to_join
 from tests.golden.expectations import QUERIES
 from tests.golden.golden_file import golden_files, read_golden
 from tests.planner.binder_helpers import bound, only, rewritten
@@ -159,9 +160,9 @@ def test_nested_products_become_one():
 
 def test_flat_product_keeps_order_of_inputs():
     """The leftmost varies slowest, and ISTREAM sees it."""
-    _, root = rewritten("SELECT x.a FROM t, u AS x CROSS JOIN u AS y, t AS z")
+    _, root = rewritten("SELECT x.a FROM t, t AS x CROSS JOIN u AS y, u AS z")
     assert labels(c for i in only(root, WindowCrossProduct).inputs for c in i.columns) == ["a"]  # only what is read
-    assert [i.extent.name for i in only(root, WindowCrossProduct).inputs] == ["t", "u", "u", "t"]
+    assert [i.extent.name for i in only(root, WindowCrossProduct).inputs] == ["t", "t", "u", "u"]
 
 
 @pytest.mark.parametrize("key", ["r.v = p.a", "p.a = r.v", "r.v + 1 = p.a * 2", "r.w = p.a"])
@@ -178,6 +179,16 @@ def test_equality_makes_join(key):
 def test_other_conditions_make_no_join(no_key):
     rules, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE {no_key}")
     assert "select_over_product_to_join" not in rules and isinstance(root.child, WindowSelect)
+
+
+def test_equality_within_one_input_is_no_key():
+    """Pushdown moves it below the product; a join rule that runs alone leaves it in the selection."""
+    rules = (select_over_product_to_join,)
+    plan = bound(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE r.v = r.site")
+    assert rewrite(plan, rules)[1] == ()
+    better, _ = rewrite(bound(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE r.v = r.site AND r.v = p.a"), rules)
+    join = only(better.root, WindowJoin)
+    assert len(join.keys) == 1 and format_expression(join.residual) == "r.v=r.site"
 
 
 def test_other_conjuncts_become_residual_of_join():
@@ -305,6 +316,8 @@ def test_mergeable_aggregates_use_slices(text):
         f"SELECT SUM(a) FROM log {TIME}",
         f"SELECT SUM(n) FROM (RSTREAM(SELECT a AS n FROM log {TIME})) AS x {TIME}",
         f"SELECT SUM(n) FROM (SELECT a AS n FROM p UNION ALL SELECT a FROM log) AS x {TIME}",
+        f"SELECT FIRST(n) FROM (SELECT v AS n FROM r UNION ALL SELECT a FROM p) AS x {TIME}",
+        f"SELECT COUNT(*), LAST(n) FROM (SELECT v AS n FROM r UNION ALL SELECT a FROM p) AS x {TIME}",
         "SELECT SUM(v) FROM r [FROM NOW TO NOW-10 SLIDE 10 SEC]",
         f"SELECT SUM(r.v) FROM r {TIME}, p {TIME}",
         "SELECT SUM(a) FROM t [SCAN 10 SEC]",
