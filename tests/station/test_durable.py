@@ -1,26 +1,20 @@
 """A station that is killed at any moment goes on as if nothing had happened."""
 
-import itertools
 import json
 import sqlite3
-import time
 
 import pytest
 
-from basestation.archive.memory import MemoryArchive
-from basestation.planner.catalog import read_schema
-from basestation.station import journal_file, station_snapshot
-from basestation.station.durable import DurableStation
-from basestation.station.journal import Command, Journal
+from basestation.station import journal_file
+from basestation.station.journal import Command
 from basestation.station.journal_file import JournalError
 from basestation.station.live_control import LiveControl
 from basestation.station.operational_events import BROKEN, KEPT
 from basestation.station.retention import Budget
-from basestation.station.runner import LONGEST_LEAP_MS, Runner, ScaledClock, StationBusyError
+from basestation.station.runner import Runner, ScaledClock
 from basestation.station.service import Station
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
-from tests.brokers import wait_until
 from tests.station.small_network import BEGIN_MS, QUERIES, Crash, SmallNetwork
 
 SECONDS = 90
@@ -236,7 +230,7 @@ def test_refused_query_leaves_a_station_that_restarts_the_same(tmp_path, monkeyp
     network.live(10)
     before = network.answers(1)
     logged = []
-    monkeypatch.setattr("basestation.station.durable.log.info", lambda event, **_: logged.append(event))
+    monkeypatch.setattr("basestation.station.committed_station.log.info", lambda event, **_: logged.append(event))
     network.restart()
     assert logged.count("command fails again") == 1
     network.live(10)
@@ -257,96 +251,6 @@ def test_stopped_query_stays_stopped_and_keeps_its_results(tmp_path):
     assert network.answers(number) == before != ""
 
 
-def test_background_snapshot_is_the_state_of_its_moment(tmp_path):
-    network = SmallNetwork(tmp_path)
-    network.submit(QUERIES[0])
-    network.live(30)
-    network.durable.begin_snapshot(network.now_ms)
-    entry = network.journal.last
-    network.live(15)
-    wait_until(lambda: network.durable.step(network.now_ms) and next(network.journal.snapshots())[0] == entry)
-    before = network.answers(1)
-    network.restart()
-    assert 0 < network.durable.replayed < 4 * 30
-    network.live(20)
-    assert network.answers(1).startswith(before)
-    assert [path.name for path in tmp_path.glob("*.part")] == []
-
-
-def test_state_of_another_version_is_refused_once(tmp_path):
-    network = SmallNetwork(tmp_path)
-    for _ in range(3):
-        network.live(15)
-        network.durable.snapshot(network.now_ms)
-    network.end()
-    database = sqlite3.connect(network.journal.path)
-    with database:
-        database.execute("UPDATE snapshots SET body = ?", (b"moteloom station 1\n",))
-    database.close()
-    with pytest.raises(JournalError) as refused:
-        network.start()
-    assert str(refused.value).count("another version wrote this state, as `moteloom station 1`") == 1
-
-
-def test_unreadable_snapshot_falls_back_to_the_one_before(tmp_path):
-    network = SmallNetwork(tmp_path)
-    network.submit(QUERIES[0])
-    for _ in range(3):
-        network.live(15)
-        network.durable.snapshot(network.now_ms)
-    network.live(5)
-    before = network.answers(1)
-    network.end()
-    database = sqlite3.connect(network.journal.path)
-    with database:
-        database.execute("UPDATE snapshots SET body = x'00' WHERE entry = (SELECT max(entry) FROM snapshots)")
-    database.close()
-    network.start()
-    network.live(15)
-    assert network.answers(1).startswith(before)
-    ticks = [json.loads(line)["tick"] for line in network.answers(1).splitlines() if json.loads(line)["revision"] == 0]
-    assert ticks == sorted(set(ticks))
-
-
-def test_full_disk_at_a_snapshot_leaves_the_station_running(tmp_path, monkeypatch):
-    network = SmallNetwork(tmp_path)
-    clock = ScaledClock(lambda: 0.0, network.now_ms)
-    runner = Runner(network.durable, clock, beside=network, snapshot_ms=1_000)
-    network.submit(QUERIES[0])
-
-    def full(*_, **__):
-        raise sqlite3.OperationalError("database or disk is full")
-
-    with monkeypatch.context() as broken:
-        for name in ("save_snapshot", "trim"):
-            broken.setattr(network.journal, name, full)
-        broken.setattr("os.fork", lambda: full_memory())
-        for second in range(20):
-            runner.look(network.now_ms + second * 1_000)
-        assert network.durable.snapshot(network.now_ms + 20_000) == 0
-    kinds = {kind for _, _, kind, _ in network.journal.events(0, 100)}
-    assert kinds - {"query deploying", "query running"} == {"snapshot fails", "old results stay"}
-    network.now_ms += 21_000
-    network.restart()
-    network.live(20)
-    assert network.answers(1)
-
-
-def test_failing_snapshots_do_not_let_results_grow(tmp_path, monkeypatch):
-    network = SmallNetwork(tmp_path)
-    network.submit(QUERIES[0])
-    clock = ScaledClock(lambda: 0.0, network.now_ms)
-    runner = Runner(network.durable, clock, beside=network, snapshot_ms=30_000, budget=Budget(numbers=2))
-    monkeypatch.setattr("os.fork", full_memory)
-    for second in range(1, 62):
-        runner.look(network.now_ms + second * 1_000)
-    assert network.journal.storage.dropped["results"] > 0 and network.journal.storage.log_bytes > 0
-
-
-def full_memory():
-    raise OSError("Cannot allocate memory")
-
-
 def test_results_that_cannot_be_dropped_are_reported(tmp_path, monkeypatch):
     network = SmallNetwork(tmp_path)
 
@@ -359,18 +263,6 @@ def test_results_that_cannot_be_dropped_are_reported(tmp_path, monkeypatch):
     assert [kind for _, _, kind, _ in network.journal.events(0, 9)] == ["old results stay"]
 
 
-@pytest.mark.promise("durable")
-def test_long_absence_loses_no_answer(tmp_path):
-    network = SmallNetwork(tmp_path)
-    network.submit("SELECT COUNT(*) AS n FROM field [FROM NOW-20 TO NOW SLIDE 1 SEC]")
-    network.live(30)
-    network.now_ms += 11_000_000  # more windows than a feed retains
-    network.durable.step(network.now_ms)
-    chunks = network.journal.results(1, 0, 10**9)
-    assert [chunk.first for chunk in chunks] == [1, *(chunk.behind for chunk in chunks[:-1])]
-    assert chunks[-1].behind > 11_000
-
-
 def test_broken_promises_are_events(tmp_path):
     network = SmallNetwork(tmp_path)
     log = network.durable.station.events
@@ -380,84 +272,6 @@ def test_broken_promises_are_events(tmp_path):
     network.live(1)
     assert [(kind, json.loads(body)) for _, _, kind, body in network.journal.events(0, 9)] == [
         (BROKEN, {"why": "mote 3 drains", "query": 1}), (KEPT, {"why": None, "query": 1})]  # fmt: skip
-
-
-def test_hanging_snapshot_is_ended(tmp_path, monkeypatch):
-    network = SmallNetwork(tmp_path)
-    monkeypatch.setattr(station_snapshot, "save_station", lambda *_: time.sleep(3_600))
-    network.durable.begin_snapshot(network.now_ms)
-    monkeypatch.setattr(station_snapshot, "LONGEST_SECONDS", 0)
-    network.live(1)
-    assert [json.loads(body)["why"] for *_, body in network.journal.events(0, 9)] == [
-        "the snapshot was not written in 0 s"]  # fmt: skip
-    assert network.durable.begin_snapshot(network.now_ms)
-    network.durable.close(network.now_ms)
-
-
-def test_commands_to_a_station_that_stopped_are_refused_at_once(tmp_path):
-    network = SmallNetwork(tmp_path)
-    runner = Runner(network.durable, ScaledClock(lambda: 0.0, network.now_ms), beside=network)
-    runner.stop()
-    runner.run()
-    with pytest.raises(StationBusyError, match="the station stops"):
-        runner.call(lambda now_ms: now_ms)
-
-
-def test_fast_clock_does_not_look_like_a_stalled_station(tmp_path):
-    network, wall = SmallNetwork(tmp_path), [0.0]
-    runner = Runner(network.durable, ScaledClock(lambda: wall[0], network.now_ms, speed=100), beside=network)
-    control = LiveControl(runner)
-    runner.look(runner.clock.now_ms())
-    wall[0] = 1.0
-    assert control.health()["ok"]
-    wall[0] = 11.0
-    assert control.health()["problems"] == ["the station has not looked for 11 s"]
-
-
-class SlowMotes:
-    """Simulated motes that need five seconds of the machine for each look."""
-
-    def __init__(self, wall):
-        self.wall, self.looks, self.stop = wall, [], None
-
-    def advance(self, now_ms):
-        self.looks.append(now_ms)
-        self.wall[0] += 5
-        if len(self.looks) == 6:
-            self.stop()
-
-
-def test_leap_over_ticks_longer_than_an_hour_ends(tmp_path):
-    """
-    ticks of 2 h   0      1      2      3      4      5
-    looks                 │      │      │      │      │  │ the leap to 5.25
-    """
-    tick_ms, leaps = 7_200_000, []
-    catalog = read_schema("belt: pushed (weight:integer) wait 4 hours\n", None, tick_ms)
-
-    def begin(transport, now_ms):
-        return Station(catalog, transport, MemoryArchive(), boot=1, now_ms=now_ms)
-
-    def progress():
-        leaps.append(durable.station.engine.clock)
-        assert len(leaps) < 20, "the clock does not move"
-
-    durable = DurableStation(Journal(tmp_path), begin, 0)
-    runner = Runner(durable, ScaledClock(lambda: 0.0, 0), on_progress=progress)
-    for quarter in (1, 2, 3, 21):
-        runner.look(quarter * tick_ms // 4)
-    assert leaps == [0, 1, 2, 3, 4] and durable.station.engine.clock == 4
-    durable.journal.close()
-
-
-def test_motes_that_cannot_keep_up_slow_the_clock_down(tmp_path):
-    network, wall = SmallNetwork(tmp_path), [0.0]
-    motes = SlowMotes(wall)
-    runner = Runner(network.durable, ScaledClock(lambda: wall[0], network.now_ms, speed=1_000), beside=motes)
-    motes.stop = runner.stop
-    runner.run()
-    assert [b - a for a, b in itertools.pairwise(motes.looks)] == [LONGEST_LEAP_MS] * 5
-    assert LiveControl(runner).health()["ok"]
 
 
 class BrokenWire:
@@ -542,46 +356,6 @@ def test_boots_of_a_network_grow(tmp_path):
     network.start()
     boots.append(network.durable.station.links.boot)
     assert boots == sorted(set(boots)) and boots[0] > 1_000
-
-
-@pytest.mark.promise("durable")
-def test_clock_that_leaps_is_followed_in_steps_with_commits(tmp_path, rng):
-    """
-    looks   … 30 s │ +1 h │ +2 h │ … │ +5 days │    the process ends in the middle, and its next start goes on from there
-    """
-    expected, network = SmallNetwork(tmp_path / "undisturbed"), SmallNetwork(tmp_path / "leaps")
-    for each in (expected, network):
-        each.submit(QUERIES[2])
-        each.live(30)
-    end, progress = network.now_ms + 5 * 86_400_000, []
-    runner = Runner(expected.durable, ScaledClock(lambda: 0.0, end), on_progress=lambda: progress.append(1))
-    runner.look(end)
-    assert 118 <= len(progress) <= 120 and expected.durable.last_ms == end
-
-    stopped = Runner(network.durable, ScaledClock(lambda: 0.0, end), on_progress=lambda: next(left) or stopped.stop())
-    left = iter([True] * rng.randrange(1, 100) + [False] * 9)
-    stopped.look(end)
-    assert network.durable.last_ms < end
-    network.restart()
-    Runner(network.durable, ScaledClock(lambda: 0.0, end)).look(end)
-    assert network.answers(1) == expected.answers(1) and network.journal.bounds(1)[1] > 21_600
-
-
-@pytest.mark.promise("durable")
-def test_clock_a_day_behind_waits_for_the_station_to_reach_it(tmp_path):
-    network = SmallNetwork(tmp_path)
-    network.submit(QUERIES[2])
-    network.live(60)
-    network.restart()
-    answers, last = network.answers(1), network.durable.last_ms
-    wall = [0.0]
-    runner = Runner(network.durable, ScaledClock(lambda: wall[0], last - 86_400_000))
-    assert runner._read_clock() == last
-    runner.look(runner._read_clock())
-    assert network.answers(1) == answers and network.durable.last_ms == last
-    wall[0] = 86_400.0 + 60.0
-    runner.look(runner._read_clock())
-    assert network.durable.last_ms == last + 60_000 and network.answers(1).startswith(answers)
 
 
 @pytest.mark.promise("durable")
