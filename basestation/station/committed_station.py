@@ -22,7 +22,7 @@ from basestation.station.journal_file import BOOT, JournalError, next_boot
 from basestation.station.query_rows import row_of
 from basestation.station.recovery import MakeStation, begin_station, keep_numbers, restore_newest
 from basestation.station.station_snapshot import BackgroundSnapshot, save_station
-from basestation.station.uncommitted import Uncommitted
+from basestation.station.uncommitted import KEEP_PLANS, Uncommitted
 from gateway.errors import TransportError
 from gateway.log import get_log
 from gateway.transports import Transport
@@ -33,7 +33,7 @@ ROLL = "roll"
 
 
 class CommittedStation:
-    """What comes in is an entry of the journal. Times are ms since tick 0."""
+    """Each input of the station is an entry of its journal. Times are ms since tick 0."""
 
     def __init__(self, journal: Journal, make: MakeStation, now_ms: int) -> None:
         """Restore the station of a journal, or begin one. JournalError where neither is possible."""
@@ -51,7 +51,7 @@ class CommittedStation:
         self.station = begin_station(journal, make, self._held, now_ms) if restored is None else restored.station
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
-        self._is_replaying = True
+        self._is_replaying, self._kept_plans = True, frozenset[int]()
         is_computed_anew = restored is None and journal.has_snapshots
         self.replayed = self._replay(0 if restored is None else restored.entry, is_computed_anew)
         self._is_replaying = False
@@ -146,7 +146,8 @@ class CommittedStation:
 
     def _look(self, now_ms: int, chunk: bytes) -> None:
         self._held.arrived, self.last_ms = chunk, now_ms
-        self._step(now_ms)
+        if self._step(now_ms):
+            self._pending.kept_plans.append(len(self._pending.looks))
         self._pending.looks.append((now_ms, chunk))
 
     def _restart_links(self, now_ms: int) -> None:
@@ -159,13 +160,15 @@ class CommittedStation:
             self.journal.state_fact(BOOT, command.argument)
             self.journal.state_fact("links of epoch", self.journal.epoch)
 
-    def _step(self, now_ms: int) -> None:
-        self.station.step(now_ms)
+    def _step(self, now_ms: int, keeps_plans: bool = False) -> bool:
+        """Let the station step, and retire queries; returns whether a review kept all plans (`Station.step`)."""
+        has_kept = self.station.step(now_ms, keeps_plans)
         self._collect()  # a query may end and be over in one look, after a leap of the clock: first its last answers
         tick_ms = self.station.world.catalog.tick_ms
         for query in self.station.retire():
             self._pending.queries.append(row_of(query, tick_ms, asdict(self.station.accounts.of(query.number))))
             self.station.accounts.close(query.number)
+        return has_kept
 
     def _has_news(self) -> bool:
         pending = self._pending
@@ -210,7 +213,7 @@ class CommittedStation:
             except sqlite3.Error as why:
                 self.failure = str(why)
                 return False
-            self._pending = Uncommitted(looks=pending.looks)
+            self._pending = Uncommitted(looks=pending.looks, kept_plans=pending.kept_plans)
         self.failure = None
         self._send()
         return True
@@ -253,10 +256,14 @@ class CommittedStation:
 
     def _again(self, entry: Entry) -> Iterator[None]:
         if isinstance(entry, Steps):
-            for now_ms, chunk in entry.looks:
+            kept_plans, self._kept_plans = self._kept_plans, frozenset()
+            for place, (now_ms, chunk) in enumerate(entry.looks):
                 self._held.arrived, self.last_ms = chunk, now_ms
-                self._step(now_ms)
+                self._step(now_ms, place in kept_plans)
                 yield
+            return
+        if entry.kind == KEEP_PLANS and isinstance(entry, Command):
+            self._kept_plans = frozenset(json.loads(entry.argument))
             return
         self.last_ms = entry.now_ms
         if entry.kind == ROLL:

@@ -259,16 +259,20 @@ class Station:
 
     # --- one step ----------------------------------------------------------------------------------------------------
 
-    def step(self, now_ms: int) -> None:
-        """Answer the clock ticks that are over, take what motes sent, and send them what is due."""
+    def step(self, now_ms: int, keeps_plans: bool = False) -> bool:
+        """Answer the clock ticks that are over, take what motes sent, and send them what is due.
+
+        Returns whether a review found no cheaper plan. A replay knows that, and skips the search by `keeps_plans`.
+        """
         self._answer(now_ms)
         world = self._ingest(now_ms)
         settled = self.reconcilers.up_to_date_motes()
         world = self._maintain_links(world, settled, now_ms)
-        world = self._replan(world, settled, now_ms)
+        world, kept_plans = self._replan(world, settled, now_ms, keeps_plans)
         self._dispatch(world, settled, now_ms)
         for mote, health in self.motes.update(self.world, self.reconcilers.by_mote, now_ms):
             self.events.note_mote(now_ms, mote, health is MoteHealth.LOST)
+        return kept_plans
 
     def _answer(self, now_ms: int) -> None:
         """End the clock ticks before now. Data delivered since the last step belongs to the tick of that step."""
@@ -349,8 +353,11 @@ class Station:
             self.reconcilers.of(MoteId(mote)).note_overdue(now_ms)
         return world.with_silent(self.failure_detector.motes)
 
-    def _replan(self, world: World, settled: frozenset[int], now_ms: int) -> World:
-        """Advance migrations, follow changes of the routing tree and of the agenda, review plans, expire queries."""
+    def _replan(self, world: World, settled: frozenset[int], now_ms: int, keeps_plans: bool) -> tuple[World, bool]:
+        """Advance migrations, follow changes of the routing tree and of the agenda, review plans, expire queries.
+
+        Returns the world, and whether a review found no cheaper plan.
+        """
         plans = PlanCache(self.engine.clock + 1)
         world = advance_migrations(world, self.engine, settled, plans, self._on_migration)
         agenda_starts = self._agenda_starts()
@@ -359,19 +366,26 @@ class Station:
         elif agenda_starts:
             self.failure_detector.begin(world.tree.parent, now_ms)
             world = recheck_lifetimes(on_agenda_start(world, plans), plans)
-        return expire_queries(self._review(world, plans), plans)
+        world, is_due = self._prepare_review(world)
+        reviewed = (
+            start_migrations(world, self.engine, plans, self._on_migration) if is_due and not keeps_plans else world
+        )
+        return expire_queries(reviewed, plans), is_due and reviewed is world
 
-    def _review(self, world: World, plans: PlanCache) -> World:
-        """Re-optimize running queries: regularly by new statistics, and some time after a query started or ended."""
+    def _prepare_review(self, world: World) -> tuple[World, bool]:
+        """Return the world with newest statistics, and whether running queries are to be re-optimized now.
+
+        They are regularly, by new statistics, and some time after a query started or ended.
+        """
         if is_agenda_pending(world, self._tick):
-            return world
+            return world, False
         if self._tick >= self._reviewed + migration.REVIEW_ROUNDS * round_ticks(world):
             self._reviewed = self._tick
             world = replace(world, statistics=self._statistics.collect(world))
         elif self._changed is None or self._tick < self._changed + migration.QUIET_ROUNDS * round_ticks(world):
-            return world
+            return world, False
         self._changed = None
-        return start_migrations(world, self.engine, plans, self._on_migration)
+        return world, True
 
     def _agenda_starts(self) -> bool:
         """Whether motes changed to their agenda since the last step."""

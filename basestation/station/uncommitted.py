@@ -1,8 +1,12 @@
 """Uncommitted: what a station has done since its last commit."""
 
+import json
 from dataclasses import dataclass, field
 
-from basestation.station.journal import CommandRecord, Entry, QueryRow, ResultChunk, Steps
+from basestation.station.journal import Command, CommandRecord, Entry, QueryRow, ResultChunk, Steps
+
+KEEP_PLANS = "keep plans"
+"""The kind of entry that names the looks, by their places in the next entry, whose review found no cheaper plan."""
 
 
 @dataclass(slots=True)
@@ -11,6 +15,7 @@ class Uncommitted:
 
     entries: list[Entry] = field(default_factory=list)
     looks: list[tuple[int, bytes]] = field(default_factory=list)
+    kept_plans: list[int] = field(default_factory=list)  # places of looks whose review found no cheaper plan
     results: list[ResultChunk] = field(default_factory=list)
     events: list[tuple[int, str, str]] = field(default_factory=list)
     commands: list[CommandRecord] = field(default_factory=list)
@@ -19,6 +24,9 @@ class Uncommitted:
 
     def close_looks(self) -> None:
         """Make one entry of the looks so far, since something else follows them."""
+        if self.kept_plans:  # a replay reads it before the looks
+            self.entries.append(Command(KEEP_PLANS, self.looks[0][0], json.dumps(self.kept_plans)))
+            self.kept_plans = []
         if self.looks:
             self.entries.append(Steps(self.looks))
             self.looks = []

@@ -31,7 +31,7 @@ TASKS = {
     "where is a query of the user checked before anything is deployed": (
         "basestation/controller/admission.py", "basestation/planner/binder.py"),
     "where is an acknowledged reading made durable": (
-        "basestation/station/journal.py", "basestation/station/durable.py"),
+        "basestation/station/journal.py", "basestation/station/committed_station.py"),
     "add a route to the REST interface": (
         "basestation/rest/api.py", "basestation/rest/query_routes.py", "basestation/rest/station_routes.py"),
     "add a kind of fault to the simulator": ("simulator/fault_injection.py", "simulator/scenario.py"),

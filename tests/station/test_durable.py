@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from basestation.station import journal_file
+from basestation.station import journal_file, service
 from basestation.station.journal import Command
 from basestation.station.journal_file import JournalError
 from basestation.station.live_control import LiveControl
@@ -13,6 +13,7 @@ from basestation.station.operational_events import BROKEN, KEPT
 from basestation.station.retention import Budget
 from basestation.station.runner import Runner, ScaledClock
 from basestation.station.service import Station
+from basestation.station.uncommitted import KEEP_PLANS
 from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 from tests.station.small_network import BEGIN_MS, QUERIES, Crash, SmallNetwork
@@ -393,3 +394,42 @@ def test_file_that_takes_no_more_loses_nothing(statement, undo, words, tmp_path)
     latest = {line["tick"]: line["coverage"]["field"] for line in map(json.loads, network.answers(1).splitlines())}
     due = [tick for tick in latest if tick * 1_000 < network.now_ms - 20_000]
     assert len(due) >= 8 and all(latest[tick] == [2, 2] for tick in due)
+
+
+@pytest.mark.promise("durable")
+def test_restart_skips_searches_that_found_no_cheaper_plan(tmp_path, monkeypatch):
+    """A search took 4.5 s of CPU with 100 queries; a start after one took as long again."""
+    searched, search = [], service.start_migrations
+
+    def counted(world, *given):
+        searched.append(world)
+        return search(world, *given)
+
+    monkeypatch.setattr(service, "start_migrations", counted)
+    network, undisturbed = SmallNetwork(tmp_path / "restarted"), SmallNetwork(tmp_path / "undisturbed")
+    for each in (network, undisturbed):
+        each.submit(QUERIES[2])
+        each.live(SECONDS)
+    assert len(searched) == 2
+    network.restart()
+    assert network.durable.replayed >= SECONDS and len(searched) == 2
+    reviewed = [each.durable.station for each in (network, undisturbed)]
+    assert reviewed[0]._reviewed == reviewed[1]._reviewed and reviewed[0]._changed is reviewed[1]._changed is None
+    for each in (network, undisturbed):
+        each.live(SECONDS)
+    assert network.answers(1) == undisturbed.answers(1)
+
+
+def test_restart_searches_again_where_the_log_lacks_results(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[2])
+    network.live(SECONDS)
+    network.end()
+    database = sqlite3.connect(tmp_path / "station.db")
+    with database:
+        assert database.execute("DELETE FROM entries WHERE kind = ?", (KEEP_PLANS,)).rowcount == 1
+    database.close()
+    searched = []
+    monkeypatch.setattr(service, "start_migrations", lambda world, *_: searched.append(world) or world)
+    network.start()
+    assert len(searched) == 1 and network.durable.replayed >= SECONDS
