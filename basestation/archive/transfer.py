@@ -31,11 +31,9 @@ def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: in
     files = [file for day in days for file in day.files if file.first <= last and first <= file.last]
     tables, names = [read_listed(root, file) for file in files], [file.name for file in files]
     schema = unify_schemas([table.schema for table in tables], names)
-    whole = pa.concat_tables([conform(table, schema, name) for table, name in zip(tables, names, strict=True)])
-    tick = whole["_tick"].to_numpy()
-    whole = whole.filter(pa.array((tick >= first) & (tick <= last)))
-    keys = [whole[name].to_numpy() for name in ("_site", "_tick", "_index", "_revision", "_arrival")]
-    whole = drop_copies(whole.take(pa.array(np.lexsort(keys))).combine_chunks())
+    whole = in_delivery_order(
+        [conform(table, schema, name) for table, name in zip(tables, names, strict=True)], first, last
+    )
     corrects = pc.greater(whole["_revision"], 0)
     if not pc.any(corrects).as_py():
         return whole
@@ -44,6 +42,15 @@ def export_readings(root: Path, days: Sequence[ArchiveDay], first: int, last: in
     names = pc.and_(corrects, pc.equal(whole["_index"], 0))  # others are insertions
     replaces = pc.if_else(names, pa.scalar(0, pa.int64()), pa.scalar(None, pa.int64()))
     return whole.append_column(pa.field("_replaces", pa.int64()), replaces)
+
+
+def in_delivery_order(tables: Sequence[pa.Table], first: int, last: int) -> pa.Table:
+    """The rows of tables of one schema with first <= tick <= last, in the order of their delivery, copies of a delivery left out."""
+    whole = pa.concat_tables(tables)
+    tick = whole["_tick"].to_numpy()
+    whole = whole.filter(pa.array((tick >= first) & (tick <= last)))
+    keys = [whole[name].to_numpy() for name in ("_site", "_tick", "_index", "_revision", "_arrival")]
+    return drop_copies(whole.take(pa.array(np.lexsort(keys))).combine_chunks())
 
 
 def _apply_corrections(table: pa.Table) -> pa.Table:

@@ -49,7 +49,9 @@ def split_plan(plan: Plan, root: PlanNode, world: World) -> PushdownPlan:
     """
     if world.deployment is None or world.pushdown is PushdownPolicy.NOTHING:
         return PushdownPlan(deliver_everything(root), (), ())
-    found = plan_pushdown(plan, root, raw_ranges(world.deployment, world.catalog), mtu=world.deployment.mtu)
+    ranges = raw_ranges(world.deployment, world.catalog)
+    whole = frozenset(world.catalog.extents) if plan.options.whole_readings else frozenset[str]()
+    found = plan_pushdown(plan, root, ranges, whole, mtu=world.deployment.mtu)
     readings = tuple(delivery for delivery in found.readings if _runs_somewhere(delivery, world))
     candidates = tuple(candidate for candidate in found.fold_candidates if _runs_somewhere(candidate.fold, world))
     return replace(found, readings=readings, fold_candidates=candidates)

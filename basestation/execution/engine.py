@@ -265,6 +265,13 @@ class Engine(StepLoop):
         """Carry out REVISE, DELETE or INSERT after the deliveries of the current clock tick (semantics 12.2)."""
         self._intakes.correct(correction)
 
+    def correct_archived(self, extent: str, rows: Batch) -> None:
+        """Apply corrections of pushed tuples as an archive has them, after the deliveries of the current clock tick.
+
+        `replaces` names each tuple by its place among those that the extent has taken, from 1.
+        """
+        self._intakes.correct_archived(extent, rows)
+
     def pending_corrections(self) -> list[Correction]:
         """Return the statements that are carried out at the end of the current clock tick."""
         return self._intakes.pending_corrections()

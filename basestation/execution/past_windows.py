@@ -8,29 +8,37 @@
 
 An engine of its own answers the windows before the seam, from the tuples of the archive as they are corrected now. It stays for as long as late
 tuples or corrections may revise these windows. The engine of the station answers all others.
+
+A query that counts from its begin, or reads a HISTORY, has no such seam: an engine of its own takes all deliveries of the archive and then
+the live ones, and answers the query for as long as it runs.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from acquisition.batch import Batch
 from acquisition.extent import Catalog, Extent, ExtentKind, LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.expression import Column
-from basestation.algebra.node import StreamNode, walk
+from basestation.algebra.node import StreamNode, WindowNode, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.table import Scan
+from basestation.algebra.vector import Vector
 from basestation.algebra.window import TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
+from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.engine import Engine
+from basestation.execution.ingest.intake import find_retention
 from basestation.execution.ingest.stored_table import TableVersion
-from basestation.execution.plan_checks import start_tick
+from basestation.execution.plan_checks import find_history_extents, last_tick, start_tick
 from basestation.planner.plan import Correction, Plan
 from basestation.updates.update import Update, split_by_query
 
@@ -40,62 +48,101 @@ _OVER_WINDOWS = (
 )  # fmt: skip
 
 
+Tables = Mapping[str, Iterable[TableVersion]]
+"""The versions of each stored extent, in the order of ticks."""
+
+
 @dataclass(frozen=True, slots=True)
 class PastRange:
-    """The windows from `since` to the tick before `seam` come from the archive; `begin` is the first tick that one of them holds."""
+    """The windows from `since` to the tick before `seam` come from the archive; `begin` is the first tick that one of them holds.
+
+    A query that `is_replayed` has an engine of its own, which answers its windows after the seam too.
+    """
 
     begin: int
     since: int
     seam: int
     extents: tuple[Extent, ...]
+    is_replayed: bool = False
 
 
 def find_past(plan: Plan, engine: Engine) -> PastRange | None:
-    """The windows of a query that the engine has no tuples for any more. None where there are none, or where it cannot be divided.
+    """The windows of a query that the engine has no tuples for any more. None where there are none, or where they cannot be had.
 
-    A query is divided where its windows depend on the tuples in their ranges alone: windows of time over sensed and pushed extents with
-    `late revise`, tables, and no index.
+    A query is divided at a seam where its windows depend on the tuples in their ranges alone: windows of time over sensed and pushed
+    extents with `late revise`, tables, and no index. Others are replayed, unless they read an index or do not wait for late readings.
     """
-    options = plan.options
-    since = start_tick(options, engine.clock + 1)
-    if since is None or plan.is_one_off or not _has_time_windows_alone(plan):
+    since = start_tick(plan.options, engine.clock + 1)
+    if since is not None and since > engine.clock:
         return None
-    first = engine.first_tick(plan)
+    nodes = list(walk(plan.root))
+    tables = [node.extent for node in nodes if isinstance(node, Scan) and not node.history]
+    begun = [versions[0][0] for table in tables if (versions := engine.table_versions(table.name))]
+    if since is not None and any(since < tick for tick in begun):
+        return None
+    if since is not None and _has_time_windows_alone(plan):
+        return _find_divided(plan, engine, since)
+    return _find_replayed(plan, engine, since)
+
+
+def _find_divided(plan: Plan, engine: Engine, since: int) -> PastRange | None:
+    options, first = plan.options, engine.first_tick(plan)
     nodes = list(walk(plan.root))
     reach = max((-node.begin for node in nodes if isinstance(node, TimeWindow)), default=0)
     extents = {node.extent.name: node.extent for node in nodes if isinstance(node, StreamAcquire | StreamReceive)}
     seam = first + reach
     is_over = options.run_for is not None and since + options.run_for <= seam
-    tables = [node.extent for node in nodes if isinstance(node, Scan)]
-    begun = [versions[0][0] for table in tables if (versions := engine.table_versions(table.name))]
-    if (
-        since - reach >= first
-        or since > engine.clock
-        or not extents
-        or is_over
-        or seam > engine.clock + 1
-        or any(since < tick for tick in begun)
-    ):
+    if since - reach >= first or not extents or is_over or seam > engine.clock + 1:
         return None
     return PastRange(max(0, since - reach), since, seam, tuple(extents.values()))
+
+
+def _find_replayed(plan: Plan, engine: Engine, since: int | None) -> PastRange | None:
+    now = engine.clock + 1
+    last = last_tick(plan.options, now)
+    if not may_be_replayed(plan) or (last is not None and last < now):
+        return None
+    nodes = list(walk(plan.root))
+    extents = {node.extent.name: node.extent for node in nodes if isinstance(node, StreamAcquire | StreamReceive)}
+    recorded = {extent.name: extent for extent in find_history_extents(plan.root)}
+    if recorded:
+        return PastRange(0, now if since is None else since, now, tuple({**extents, **recorded}.values()), True)
+    reach = max((-node.begin for node in nodes if isinstance(node, TimeWindow)), default=0)
+    if since is None or not extents or since - reach >= engine.first_tick(plan):
+        return None
+    tick_ms = engine.catalog.tick_ms
+    kept = max(max(find_retention(e, tick_ms), e.horizon or 0, e.wait) for e in extents.values())
+    return PastRange(max(0, since - max(reach, kept)), since, now, tuple(extents.values()), True)
+
+
+def may_be_replayed(plan: Plan) -> bool:
+    """Whether an engine that takes the deliveries of the archive again gives the answers of one that took them live."""
+    if plan.options.deliver_within is not None or plan.options.lifetime is not None:
+        return False
+    return not _reads_index(plan)
+
+
+def _reads_index(plan: Plan) -> bool:
+    indexes, read = set[Column](), set[Column]()
+    for node in walk(plan.root):
+        if isinstance(node, StreamNode):
+            indexes.add(node.tags[1])
+        for e in node.expressions:
+            read.update(ex.columns_of(e))
+    return bool(indexes & read)
 
 
 def _has_time_windows_alone(plan: Plan) -> bool:
     if plan.options.deliver_within is not None or plan.options.lifetime is not None:
         return False
-    indexes, read = set[Column](), set[Column]()
     for node in walk(plan.root):
         if not isinstance(node, _OVER_WINDOWS) or (isinstance(node, Scan) and node.history):
             return False
-        if isinstance(node, StreamNode):
-            indexes.add(node.tags[1])
         if isinstance(node, StreamAcquire | StreamReceive) and not _is_revised(node.extent):
             return False
-        for e in node.expressions:
-            if any(isinstance(part, ex.SubqueryExpression) for part in ex.walk(e)):
-                return False
-            read.update(ex.columns_of(e))
-    return not indexes & read
+        if any(isinstance(part, ex.SubqueryExpression) for e in node.expressions for part in ex.walk(e)):
+            return False
+    return not plan.is_one_off and isinstance(plan.root, WindowNode) and not _reads_index(plan)
 
 
 def _is_revised(extent: Extent) -> bool:
@@ -105,24 +152,21 @@ def _is_revised(extent: Extent) -> bool:
 
 
 def from_seam(plan: Plan, past: PastRange) -> Plan:
-    """The query that answers the windows from the seam on."""
+    """The query that answers the windows from the seam on. Where an engine of its own replays it, motes deliver its readings one by one."""
     options = plan.options
     run_for = None if options.run_for is None else options.run_for - (past.seam - past.since)
-    return replace(plan, options=replace(options, since=past.seam, since_ago=None, run_for=run_for))
+    since = None if past.is_replayed else past.seam
+    options = replace(options, since=since, since_ago=None, run_for=run_for, whole_readings=past.is_replayed)
+    return replace(plan, options=options)
 
 
 class PastWindows:
     """The engine that answers the past windows of one query."""
 
-    def __init__(
-        self, number: int, plan: Plan, past: PastRange, catalog: Catalog, tables: Mapping[str, Iterable[TableVersion]]
-    ) -> None:
+    def __init__(self, number: int, plan: Plan, past: PastRange, catalog: Catalog, tables: Tables) -> None:
         self._number, self._seam = number, past.seam
         self._extents = frozenset(extent.name for extent in past.extents)
-        self._engine = Engine(catalog, begun=past.begin)
-        for name, versions in tables.items():
-            for version in versions:
-                self._engine.load(name, version.tick, version.columns)
+        self._engine = _begin_engine(past.begin, catalog, tables)
         options = replace(plan.options, since=None, since_ago=None, run_for=None)
         self._engine.add(number, replace(plan, options=options))
         if number in self._engine:  # else there was no memory for it, which the first answer says
@@ -132,6 +176,12 @@ class PastWindows:
         """Take the tuples of a delivery that belong to these windows."""
         if extent in self._extents:
             self._engine.deliver(extent, batch.take(batch.tick < self._seam))
+
+    def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
+        """These windows end before a new version of a table begins."""
+
+    def limit(self, last: int) -> None:
+        """These windows lie before any tick at which a query drains."""
 
     def correct(self, correction: Correction) -> None:
         """Carry out a statement at the end of the current clock tick."""
@@ -152,3 +202,97 @@ class PastWindows:
     def is_settled(self) -> bool:
         """Whether no answer may change any more."""
         return self._number not in self._engine or self._engine.is_answered(self._number, self._seam - 1)
+
+
+class ReplayedQuery:
+    """The engine that answers a query which counts from its begin, or reads a HISTORY: from the archive, and then live."""
+
+    def __init__(
+        self,
+        number: int,
+        plan: Plan,
+        past: PastRange,
+        catalog: Catalog,
+        tables: Tables,
+        recalled: Mapping[str, Batch],
+        clock: int,
+        reads: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        """Take the archived deliveries and corrections up to the end of `clock`, each at its clock tick, and begin the query then."""
+        self._number, self._reads = number, frozenset(extent.name for extent in past.extents)
+        first = min((int(batch.tick.min()) for batch in recalled.values() if len(batch)), default=past.since)
+        begin = min(clock, past.since, max(past.begin, first))
+        self._engine = engine = _begin_engine(begin, catalog, tables)
+        engine.announce(number, plan)
+        self._replay(recalled, catalog, clock)
+        options = plan.options
+        if options.since_ago is not None:
+            plan = replace(plan, options=replace(options, since=past.since, since_ago=None))
+        engine.add(number, plan, reads=reads)
+        self._last = clock + 1 if plan.is_one_off else last_tick(plan.options, clock + 1)
+
+    def _replay(self, recalled: Mapping[str, Batch], catalog: Catalog, clock: int) -> None:
+        delivered, named, begin = {}, {}, self._engine.clock + 1
+        for name, batch in recalled.items():
+            is_named = np.zeros(len(batch), bool)
+            if catalog.extents[name].kind is ExtentKind.PUSHED and batch.replaces is not None:
+                is_named = batch.replaces != 0
+            named[name] = batch.take(is_named)
+            batch = replace(batch, arrival=np.maximum(batch.arrival, begin))  # one stamped ahead may have come before
+            delivered[name] = replace(batch.take(~is_named), replaces=None) if is_named.any() else batch
+        corrected = {int(at) for batch in named.values() for at in batch.arrival if at <= clock}
+        for at in sorted({*corrected, clock}):
+            for name, batch in delivered.items():
+                self._engine.deliver(name, batch.take((batch.arrival > self._engine.clock) & (batch.arrival <= at)))
+            for name, batch in named.items():
+                if (batch.arrival == at).any():
+                    self._engine.correct_archived(name, batch.take(batch.arrival == at))
+            if at > self._engine.clock:
+                self._engine.on_clock(at)
+        for name, batch in delivered.items():
+            self._engine.deliver(name, batch.take(batch.arrival > clock))
+
+    def deliver(self, extent: str, batch: Batch) -> None:
+        """Take the tuples of a delivery."""
+        if extent in self._reads:
+            self._engine.deliver(extent, batch)
+
+    def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
+        """Add a version of a stored extent."""
+        self._engine.load(extent, tick, columns)
+
+    def correct(self, correction: Correction) -> None:
+        """Carry out a statement at the end of the current clock tick."""
+        if correction.extent.name in self._reads:
+            self._engine.correct(correction)
+
+    def limit(self, last: int) -> None:
+        """Answer nothing after a tick; late readings still revise the answers."""
+        if self._number in self._engine:
+            self._engine.limit(self._number, -NEVER, last)
+            self._last = last if self._last is None else min(last, self._last)
+
+    def answer(self, clock: int) -> list[Update]:
+        """End the clock ticks up to this one; the updates of them."""
+        return list(split_by_query(self._engine.on_clock(clock))) if clock > self._engine.clock else []
+
+    @property
+    def held_bytes(self) -> float:
+        """The bytes of the state of the query."""
+        shares, _ = self._engine.usage([self._number], {})
+        return shares[self._number].bytes if self._number in shares else 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no answer may change any more."""
+        if self._number not in self._engine:
+            return True
+        return self._last is not None and self._engine.is_answered(self._number, self._last)
+
+
+def _begin_engine(begin: int, catalog: Catalog, tables: Tables) -> Engine:
+    engine = Engine(catalog, begun=begin)
+    for name, versions in tables.items():
+        for version in versions:
+            engine.load(name, version.tick, version.columns)
+    return engine

@@ -18,6 +18,7 @@ class QueryOptions:
     deliver_within: int | None = None
     run_for: int | None = None  # FOR
     lifetime: int | None = None
+    whole_readings: bool = False  # motes deliver its readings one by one, since another engine answers it
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acquisition.batch import Batch
-from basestation.algebra.node import walk
+from acquisition.extent import Extent
+from basestation.algebra.loop_grid import find_linear
+from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
-from basestation.algebra.window import TimeWindow
+from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, StreamWindow, TimeWindow
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.reports import report_extent
+from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.past_windows import PastRange
+from basestation.execution.plan_checks import find_history_extents
 from basestation.planner.plan import Plan
 from basestation.station.journal import Upload
 from basestation.station.journal_file import JournalError
@@ -65,9 +69,12 @@ class PastReader:
             )
         listed = [file for file in durable.journal.archive_files() if not file.is_removed]
         files = {e.name: [file for file in listed if file.extent == e.name] for e in past.extents}
-        if not all(files.values()) or all(file.first >= past.seam for of in files.values() for file in of):
+        if past.is_replayed:
+            if not self._has_more(plan, files):
+                return []
+        elif not all(files.values()) or all(file.first >= past.seam for of in files.values() for file in of):
             return []
-        names = {report_extent(extent).name for extent in past.extents}
+        names = {report_extent(extent).name for extent in _streams_of(plan)}
         if any(file.extent in names and file.first < past.seam and past.begin <= file.last for file in listed):
             return []  # motes filtered readings that this query may need
         self._check(text, plan, past, files)
@@ -83,8 +90,18 @@ class PastReader:
         )
         return [Upload("recall", now_ms, name, encode_recalled(batch)) for name, batch in found.items()]
 
+    def _has_more(self, plan: Plan, files: "dict[str, list[ArchiveFile]]") -> bool:
+        """Whether the archive has what the log of the engine has not, for each stream of a query or one of its histories."""
+        first = self._durable.station.engine.first_tick(plan)
+        streams = _streams_of(plan)
+        if not all(files[extent.name] for extent in streams):
+            return False
+        return bool(streams - find_history_extents(plan.root)) or any(
+            file.first < first for of in files.values() for file in of
+        )
+
     def _check(self, text: str, plan: Plan, past: PastRange, files: "dict[str, list[ArchiveFile]]") -> None:
-        first = max(min(file.first for file in of_extent) for of_extent in files.values())
+        first = max(min(file.first for file in files[extent.name]) for extent in _streams_of(plan) or past.extents)
         if past.since < first:
             message = f"tick {past.since} is before all that is on record; the first possible tick is {first}"
             raise _reject(text, plan, message)
@@ -113,11 +130,14 @@ class PastReader:
 
     def _read(self, text: str, plan: Plan, past: PastRange, files: "list[ArchiveFile]", name: str) -> Batch:
         from basestation.archive.current import read_current
+        from basestation.archive.deliveries import read_deliveries
         from basestation.archive.layout import ArchiveSchemaError
 
         catalog = self._durable.station.world.catalog
         root: Path = self._archive.root
         try:
+            if past.is_replayed:
+                return read_deliveries(root, files, catalog.extents[name], past.begin, NEVER, catalog.tick_ms)
             return read_current(root, files, catalog.extents[name], past.begin, past.seam - 1, catalog.tick_ms)
         except (OSError, ArchiveSchemaError) as why:
             raise _reject(text, plan, f"the past cannot be read from the archive: {why}") from why
@@ -125,13 +145,40 @@ class PastReader:
 
 def measure_windows(plan: Plan, past: PastRange, tuples: Mapping[str, int]) -> tuple[int, float]:
     """The number of past windows of a query, and how many of these tuples, by extent, one holds on average; of a join their pairs."""
-    windows = [node for node in walk(plan.root) if isinstance(node, TimeWindow)]
-    count = (past.seam - past.since) // min(node.slide for node in windows) + 1
-    held = 1.0
-    for node in windows:
-        of = sum(tuples.get(e.extent.name, 0) for e in walk(node) if isinstance(e, StreamAcquire | StreamReceive))
-        held *= max(1.0, of * min(1.0, (node.end - node.begin + 1) / (past.seam - past.begin)))
-    return count, held
+    length, counts, held = past.seam - past.since, [1], 1.0
+    for node in walk(plan.root):
+        if not isinstance(node, StreamWindow):
+            continue
+        of = sum(tuples.get(extent.name, 0) for extent in _streams_below(node))
+        match node:
+            case TimeWindow(begin=begin, end=end, slide=slide):
+                count, in_each = length // slide + 1, of * min(1.0, (end - begin + 1) / (past.seam - past.begin))
+            case RowWindow(begin=begin, end=end, slide=slide):
+                count, in_each = of // slide + 1, float(min(of, end - begin + 1))
+            case LandmarkWindow(slide=slide, rows=rows):
+                count, in_each = (of if rows else length) // slide + 1, of / 2
+            case _:
+                count, in_each = _count_iterations(node, length), of / 2
+        counts.append(count)
+        held *= max(1.0, in_each)
+    return max(counts), held
+
+
+def _count_iterations(node: StreamWindow, length: int) -> int:
+    """The windows of a for-loop in so many ticks, where t moves by a fixed step; else one a tick."""
+    if not isinstance(node, LoopWindow):
+        raise TypeError(f"expected a window over a stream, found {type(node).__name__}")
+    step = find_linear(node.loop.change, node.loop.t, node.loop.start)
+    fixed = step is not None and (step.by_t, step.by_start) == (1, 0) and step.constant > 0
+    return length // (step.constant if fixed and step is not None else 1) + 1
+
+
+def _streams_of(plan: Plan) -> set[Extent]:
+    return set(_streams_below(plan.root))
+
+
+def _streams_below(node: PlanNode) -> list[Extent]:
+    return [each.extent for each in walk(node) if isinstance(each, StreamAcquire | StreamReceive)]
 
 
 def _reject(text: str, plan: Plan, message: str) -> DiagnosticError:

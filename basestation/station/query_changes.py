@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from basestation.algebra.converters import Converter
 from basestation.controller.active_hours import OUTSIDE, ActiveHours
+from basestation.controller.admission import bind_single_query
 from basestation.controller.dispatch import dispatch
 from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState, QueryStateError
@@ -15,6 +16,7 @@ from basestation.controller.world import World
 from basestation.downlink import QueryChange, deploy
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.engine import Engine
+from basestation.execution.past_windows import PastRange
 from basestation.execution.plan_checks import start_tick
 from basestation.planner.plan import Plan
 from gateway.diagnostics import DiagnosticError
@@ -99,7 +101,11 @@ def resume(number: int, world: World, engine: Engine) -> QueryChange:
     now = engine.clock + 1
     if before.last_tick is not None and before.last_tick < now:
         raise QueryStateError(f"the time of query {number} (FOR) is over", "submit its text again")
-    change = deploy(before.text, world, engine, before.name, number, before.last_tick)
+    plan = bind_single_query(before.text, world)
+    since, past = start_tick(plan.options, now), None
+    if since is not None and since < engine.first_tick(plan):  # the windows before now have been answered
+        past = PastRange(since, since, now, ())
+    change = deploy(before.text, world, engine, before.name, number, before.last_tick, past)
     query = replace(change.query, submitted_at=before.submitted_at, active=before.active)
     if start_tick(query.plan.options, now) is not None:  # windows since then have been answered
         engine.limit(number, now, NEVER)

@@ -31,9 +31,10 @@ from basestation.controller.migration import MigrationEvent, MigrationListener, 
 from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
+from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
-from basestation.execution.past_windows import PastRange, PastWindows, find_past
+from basestation.execution.past_windows import PastRange, PastWindows, ReplayedQuery, find_past
 from basestation.planner.plan import Correction, Plan
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
@@ -101,7 +102,7 @@ class Station:
         self.latest, self.motes = LatestReadings(), MoteWatch()
         self._transport, self.archive, self._decoder = transport, archive, FrameDecoder(mtu)
         self._recalled: dict[str, Batch] = {}  # archived tuples for the past windows of the next query
-        self._past: dict[int, PastWindows] = {}  # by query
+        self._past: dict[int, PastWindows | ReplayedQuery] = {}  # by query
         self._statistics, self._on_migration = StatisticsCollector(), on_migration
         self._tick = tick_of_ms(now_ms, catalog.tick_ms)
         self._stepped = self._reviewed = self._tick  # the ticks of the last step, and of the last use of statistics
@@ -123,6 +124,8 @@ class Station:
         declared = self.world.catalog.extents[extent]
         self.archive.append(declared, batch_of_version(declared, self._tick, columns))
         self.engine.load(extent, self._tick, columns)
+        for past in self._past.values():
+            past.load(extent, self._tick, columns)
 
     def push(
         self, extent: str, tick: IntArray, columns: Mapping[str, AnyArray], valid: Mapping[str, BoolArray], now_ms: int
@@ -162,14 +165,28 @@ class Station:
         change = downlink.deploy(text, self.world, self.engine, name, past=past)
         query = self._apply(query_changes.with_hours(change, active), now_ms)
         if plan is not None and past is not None:
-            tables = self.engine.stored_versions()
-            self._past[query.number] = windows = PastWindows(query.number, plan, past, self.world.catalog, tables)
+            self._begin_past(query, plan, past, recalled, now_ms)
+        return self.world.queries[query.number]
+
+    def _begin_past(
+        self, query: QueryRecord, plan: Plan, past: PastRange, recalled: Mapping[str, Batch], now_ms: int
+    ) -> None:
+        """Answer the past windows of a query from archived tuples."""
+        tables, number = self.engine.stored_versions(), query.number
+        windows: PastWindows | ReplayedQuery
+        if past.is_replayed:
+            if number in self.engine:
+                self.engine.limit(number, NEVER - 1, NEVER)  # it runs there for its schedules alone
+            catalog, clock = self.world.catalog, self.engine.clock
+            windows = ReplayedQuery(number, plan, past, catalog, tables, recalled, clock, query.read_columns)
+        else:
+            windows = PastWindows(number, plan, past, self.world.catalog, tables)
             for extent, batch in recalled.items():
                 windows.deliver(extent, batch)
-            self._end_failed(uplink.publish_updates(self.feed, windows.answer(self.engine.clock)), now_ms)
-            for correction in self.engine.pending_corrections():
-                windows.correct(correction)
-        return self.world.queries[query.number]
+        self._past[number] = windows
+        self._end_failed(uplink.publish_updates(self.feed, windows.answer(self.engine.clock)), now_ms)
+        for correction in self.engine.pending_corrections():
+            windows.correct(correction)
 
     @property
     def past_count(self) -> int:
@@ -223,7 +240,10 @@ class Station:
     def drain(self, number: int, now_ms: int) -> QueryRecord:
         """Let a query answer the windows up to now, and no more. KeyError, QueryStateError."""
         self._answer(now_ms)
-        return self._apply(query_changes.drain(number, self.world, self.engine), now_ms)
+        change = query_changes.drain(number, self.world, self.engine)
+        if number in self._past:
+            self._past[number].limit(self.engine.clock)
+        return self._apply(change, now_ms)
 
     def restart_links(self, boot: int) -> None:
         """Number frames to motes anew, and ask each mote for its state.
@@ -290,6 +310,8 @@ class Station:
         for number, past in list(self._past.items()):
             query = self.world.queries.get(number)
             is_over = query is None or query.state in (QueryState.STOPPED, QueryState.FAILED)
+            if isinstance(past, ReplayedQuery) and query is not None:
+                is_over |= query.state is QueryState.PAUSED  # resumed, it goes on as any other
             if not is_over:
                 self._end_failed(uplink.publish_updates(self.feed, past.answer(clock)), now_ms)
             if is_over or past.is_settled:

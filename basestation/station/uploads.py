@@ -28,7 +28,7 @@ from basestation.station.service import Station
 
 PUSH, LOAD, RECALL = "push", "load", "recall"
 KIND_OF = {ExtentKind.PUSHED: PUSH, ExtentKind.STORED: LOAD}
-_TICK, _SITE = "_tick", "_site"
+_TICK, _SITE, _ARRIVAL, _WEIGHT, _REPLACES = "_tick", "_site", "_arrival", "_weight", "_replaces"
 
 
 ReadPast = Callable[[str, int], list[Upload]]
@@ -46,8 +46,11 @@ def encode_tuples(tuples: PushedTuples) -> bytes:
 
 
 def encode_recalled(batch: Batch) -> bytes:
-    """Tuples of the archive, in the same way, with their sites."""
-    return _encode({_TICK: batch.tick, _SITE: batch.site, **batch.columns}, batch.valid)
+    """Tuples of the archive, in the same way, with their sites; deliveries in their order also with all that a delivery has."""
+    system: dict[str, AnyArray] = {_TICK: batch.tick, _SITE: batch.site}
+    if batch.replaces is not None:
+        system |= {_ARRIVAL: batch.arrival, _WEIGHT: batch.weight, _REPLACES: batch.replaces}
+    return _encode({**system, **batch.columns}, batch.valid)
 
 
 def _encode(columns: Mapping[str, AnyArray], masks: Mapping[str, BoolArray]) -> bytes:
@@ -72,7 +75,9 @@ def apply_upload(upload: Upload, station: Station) -> None:
     values, valid = _decode(upload.columns)
     if upload.kind == RECALL:
         tick, site = values.pop(_TICK), values.pop(_SITE)
-        station.recall(upload.extent, Batch(tick, site, tick, unit_weights(len(tick)), values, valid))
+        arrival, weight = values.pop(_ARRIVAL, tick), values.pop(_WEIGHT, unit_weights(len(tick)))
+        replaces = values.pop(_REPLACES, None)
+        station.recall(upload.extent, Batch(tick, site, arrival, weight, values, valid, replaces))
         return
     if upload.kind == LOAD:
         columns = {name: Vector(array, valid.get(name)) for name, array in values.items() if name != _TICK}

@@ -23,9 +23,8 @@ from tests.station.test_archived_corrections import STATEMENTS, ArchivedNetwork
 from tests.station.test_uploads import upload
 
 SHORT = SCHEMA.replace("late revise by 1 hour", "late revise by 20 sec")
-CATALOG = read_schema(
-    SHORT + "traffic: pushed (lane:integer, kind:string) wait 2 sec late revise by 20 sec ahead 5 sec\n"
-)
+TRAFFIC = "traffic: pushed (lane:integer, kind:string) wait 2 sec late revise by 20 sec ahead 5 sec\n"
+CATALOG = read_schema(SHORT + TRAFFIC)
 QUERIES = (
     "SELECT lane, COUNT(*) AS n FROM traffic [FROM NOW-9 TO NOW SLIDE 5 SEC] GROUP BY lane",
     "SELECT site, COUNT(*) AS n, SUM(volt) AS v FROM field [FROM NOW-20 TO NOW SLIDE 10 SEC] WHERE volt > 0 GROUP BY site",
@@ -64,14 +63,14 @@ def answers(network, number):
     return {key: (+rows, coverage[key]) for key, rows in found.items()}
 
 
-def disturb(network, rng):
+def disturb(network, rng, statements=STATEMENTS):
     """Some life: readings, pushed tuples that are late or early, corrections, rolls, merges and restarts."""
     network.live(rng.choice([1, 3, 6]))
     tick = network.now_ms // CATALOG.tick_ms
     rows = [{"lane": rng.randint(1, 4)} for _ in range(rng.randint(1, 3))]
     upload(network, [*rows, {"lane": 3, "_tick": tick - rng.choice([0, 1, 8, 15, 40])}])
     if rng.random() < 0.5:
-        text = rng.choice(STATEMENTS).format(tick=(tick - rng.randint(10, 40)) // 10 * 10)
+        text = rng.choice(statements).format(tick=(tick - rng.randint(10, 40)) // 10 * 10, recent=tick - 18)
         network.durable.take_data(Command("correct", network.now_ms, text), text)
     for chance, act in ((0.2, network.roll), (0.15, network.compact), (0.2, network.restart)):
         if rng.random() < chance:
@@ -138,6 +137,23 @@ def test_past_windows_end_with_their_query(network, kind):
     assert not network.durable.station._past
     network.live(30)
     assert network.answers(number) == given
+
+
+@pytest.mark.parametrize("text", [QUERIES[0], "SELECT SUM(lane) AS s FROM traffic [FROM NOW-2 TO NOW SLIDE 1 ROWS]"])
+def test_query_since_the_past_can_be_resumed(network, text):
+    number = network.submit(f"{text} SINCE {network.now_ms // CATALOG.tick_ms - 45}")
+    assert number in network.durable.station._past
+    network.live(2)
+    network.change("pause", number)
+    given = network.answers(number)
+    network.live(60)  # the log begins later than the query
+    network.change("resume", number)
+    begun = network.now_ms // CATALOG.tick_ms
+    upload(network, [{"lane": 1}])
+    network.live(30)
+    assert network.query(number)["state"] == "running" and network.answers(number).startswith(given)
+    ticks = [json.loads(line)["tick"] for line in network.answers(number)[len(given) :].splitlines()]
+    assert ticks and min(ticks) >= begun
 
 
 @pytest.mark.promise("queries-apart")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
-from acquisition.batch import Batch
+from acquisition.batch import Batch, replaced_indexes
 from acquisition.extent import ExtentKind
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column
@@ -30,8 +30,11 @@ def count_nonzero(counts: Counter[str], name: str, count: int) -> None:
 
 def correct_row(intake: Correctable, row: Batch, clock: int) -> None:
     """Apply one row that takes a tuple back or replaces it, and names it by index or key."""
+    _correct_named(intake, row, _find_named(row, intake.log, intake.epochs), clock)
+
+
+def _correct_named(intake: Correctable, row: Batch, number: IntArray, clock: int) -> None:
     intake.counts["received"] += 1
-    number = _find_named(row, intake.log, intake.epochs)
     if not intake.log.is_correctable(number).all():
         intake.counts["rejected: no such tuple"] += 1
         return
@@ -62,6 +65,20 @@ def _find_named(row: Batch, log: TupleLog, epochs: EpochProgress | None) -> IntA
     if epochs is not None and epochs.due(row.tick, row.site).all():
         return epochs.holders(row.tick, row.site)
     return np.full(1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedCorrections:
+    """Corrections of pushed tuples as an archive has them: `replaces` is the place of each tuple among those that were taken, from 1."""
+
+    rows: Batch
+
+    def __call__(self, intake: Correctable, clock: int, complete: int | None) -> None:
+        """Apply them in a clock tick."""
+        for at in range(len(self.rows)):
+            row = self.rows.take(slice(at, at + 1))
+            number = replaced_indexes(row) - 1
+            _correct_named(intake, row, np.where(number < intake.log.next, number, -1), clock)
 
 
 @dataclass(frozen=True, slots=True)

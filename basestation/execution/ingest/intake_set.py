@@ -6,7 +6,7 @@ from typing import Any
 from acquisition.batch import Batch
 from acquisition.extent import Catalog, Extent, ExtentKind
 from basestation.execution.ingest.coalesce import ExtentKey, can_wait
-from basestation.execution.ingest.corrections import PendingCorrection
+from basestation.execution.ingest.corrections import ArchivedCorrections, PendingCorrection
 from basestation.execution.ingest.intake import Intake
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.partial_intake import PartialIntake
@@ -18,7 +18,8 @@ from innet.operators.fold import Fold
 
 Deliveries = Mapping[ExtentKey, Sequence[Any]]
 """Batches by the name of their extent, PartialBatches by the number of their fold."""
-Corrections = Mapping[ExtentKey, Sequence[PendingCorrection]]
+StepCorrection = PendingCorrection | ArchivedCorrections
+Corrections = Mapping[ExtentKey, Sequence[StepCorrection]]
 
 
 class IntakeSet:
@@ -33,7 +34,7 @@ class IntakeSet:
         self.by_key: dict[ExtentKey, DeliveryIntake[Any]] = {}
         self.by_key.update(self.extents.items())
         self._delivered: dict[ExtentKey, list[Any]] = self._empty()
-        self._corrections: dict[ExtentKey, list[PendingCorrection]] = self._empty()
+        self._corrections: dict[ExtentKey, list[StepCorrection]] = self._empty()
 
     def declare(self, extent: Extent, begun: int, tick_ms: int) -> None:
         """Add the intake of a pushed or stored extent whose first tick on record is `begun`."""
@@ -89,6 +90,10 @@ class IntakeSet:
         """Add a statement to the corrections of the current clock tick."""
         self._corrections[correction.extent.name].append(PendingCorrection(correction))
 
+    def correct_archived(self, extent: str, rows: Batch) -> None:
+        """Add corrections of pushed tuples, as an archive has them, to those of the current clock tick."""
+        self._corrections[extent].append(ArchivedCorrections(rows))
+
     def take_delivered(self) -> Deliveries:
         """Remove and return the deliveries."""
         delivered, self._delivered = self._delivered, self._empty()
@@ -113,7 +118,8 @@ class IntakeSet:
 
     def pending_corrections(self) -> list[Correction]:
         """Return the statements of the current clock tick."""
-        return [pending.correction for found in self._corrections.values() for pending in found]
+        found = (pending for pending_of in self._corrections.values() for pending in pending_of)
+        return [pending.correction for pending in found if isinstance(pending, PendingCorrection)]
 
     def archive_corrections(self) -> None:
         """Record the corrections that are carried out from now on, for `take_applied`."""
