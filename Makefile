@@ -6,7 +6,7 @@ BASE   := $(VENV)/.ready-base
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check one golden rewrite coverage mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
+.PHONY: help setup demo test check one golden rewrite coverage kills power-cuts mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of e
 	@for package in $(COVERED); do echo "coverage: basestation.$$package"; \
 	  $(VENV)/bin/coverage report --include="basestation/$$package/*" --skip-covered --show-missing --fail-under=95 \
 	  || exit 1; done
+
+kills: $(STAMP) ## kill a station by SIGKILL at N moments (1,000), at each named point and at random ones; compare all answers
+	@MOTELOOM_KILLS=$(or $(N),1000) $(PYTEST) tests/station/test_kill_points.py $(ARGS)
+
+power-cuts: $(STAMP) ## start a station from N states (10,000) in which a disk may be after a power cut
+	@MOTELOOM_POWER_CUTS=$(or $(N),10000) $(PYTEST) tests/station/test_power_loss.py -k power_cut $(ARGS)
 
 mutants: $(STAMP) ## change operators line by line; each change must be caught by a test (ARGS=words chooses some)
 	@$(VENV)/bin/python tools/mutants.py $(ARGS)

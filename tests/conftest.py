@@ -2,7 +2,7 @@
 
 MOTELOOM_COUNTS=small|full   how much of a repeated test is done; `make test` is small, `make check` is full
 MOTELOOM_SEED=n              replays a run; the seed in use is printed in the header
-STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository, or zsh or fish
+STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository, zsh, fish, or mounts
 MOTELOOM_SHARED=folder       where those recordings are
 """
 
@@ -170,7 +170,7 @@ def _strictly(report, excused):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    _strictly(report, any(item.get_closest_marker(name) for name in ("shared_data", "other_shell")))
+    _strictly(report, any(item.get_closest_marker(name) for name in ("shared_data", "other_shell", "mounts")))
     return report
 
 

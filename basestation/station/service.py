@@ -218,9 +218,11 @@ class Station:
         return self._apply(query_changes.withdraw(number, self.world, self.engine), now_ms)
 
     def pause(self, number: int, now_ms: int, reason: str = "") -> QueryRecord:
-        """Let a query run no more until it is resumed. KeyError, QueryStateError."""
+        """Let a query run no more until it is resumed; nothing revises its windows. KeyError, QueryStateError."""
         self._answer(now_ms)
-        return self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
+        paused = self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
+        self._past.pop(number, None)
+        return paused
 
     def fail(self, number: int, now_ms: int, reason: str) -> QueryRecord:
         """End a query that exceeds a limit. KeyError, QueryStateError."""

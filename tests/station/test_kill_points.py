@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from basestation.station.journal import Journal
-from tests.conftest import ROOT
+from tests.conftest import ROOT, count_of
 from tests.station.killed_station import NAMED
 from tests.station.small_network import LOOK_MS, QUERIES, SmallNetwork
 
@@ -21,6 +21,11 @@ SETTLED_MS = 20_000
 ROUND_MS, SNAPSHOT_MS, END_MS = 11_000, 3_000, 10_000
 MOST_ROUNDS = 4
 """A point is passed twice within them: motes send every ten seconds, and again after ten without an acknowledgement."""
+
+KILLS = int(os.environ.get("MOTELOOM_KILLS") or count_of(10, 48))
+LONGEST_RUN = 50
+"""Kills of one station; each of its rounds submits a query, so more kills are those of several stations."""
+RUNS = -(-KILLS // LONGEST_RUN)
 
 
 class KilledError(Exception):
@@ -146,10 +151,12 @@ def run(folder, kills=(), rounds=0):
 
 
 @pytest.mark.promise("durable")
-@pytest.mark.timeout(1_200)
-def test_station_killed_at_each_point_answers_the_same(tmp_path, rng, counts):
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("station", range(RUNS))
+def test_station_killed_at_each_point_answers_the_same(station, tmp_path, rng):
     kills = [(point, rng.randint(1, 2)) for point in NAMED]
-    kills += [("random", rng.randrange(1, ROUND_MS // LOOK_MS)) for _ in range(counts(2, 40))]
+    count = KILLS // RUNS + (station < KILLS % RUNS) - len(NAMED)
+    kills += [("random", rng.randrange(1, ROUND_MS // LOOK_MS)) for _ in range(count)]
     rng.shuffle(kills)
     killed, found = run(tmp_path / "killed", kills)
     undisturbed, expected = run(tmp_path / "undisturbed", rounds=killed.rounds)

@@ -126,7 +126,7 @@ def since(network, seconds):
     return f"{COUNT} SINCE {network.now_ms // CATALOG.tick_ms - seconds}"
 
 
-@pytest.mark.parametrize("kind", ["exceed", "stop"])
+@pytest.mark.parametrize("kind", ["exceed", "stop", "pause"])
 def test_past_windows_end_with_their_query(network, kind):
     number = network.submit(since(network, 45))
     assert number in network.durable.station._past

@@ -9,6 +9,7 @@ disk may keep any of the sectors written since the last sync:
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +18,15 @@ import pytest
 
 from basestation.station.durable import DurableStation
 from basestation.station.journal import Journal
-from tests.conftest import ROOT
+from tests.conftest import ROOT, count_of
 from tests.station.small_network import QUERIES, SmallNetwork
 
 SECTORS = 512, 4_096
 FILES = "station.db", "station.db-wal"
+CUTS = int(os.environ.get("MOTELOOM_POWER_CUTS") or count_of(30, 300))
+MOST_CUTS = 1_000
+"""States of one run of a station; more are those of several runs."""
+RUNS = -(-CUTS // MOST_CUTS)
 
 
 def digest(journal):
@@ -92,7 +97,8 @@ def write_state(folder, files):
 
 
 @pytest.mark.promise("durable")
-def test_power_cut_leaves_the_commit_before_or_this_one(tmp_path, rng, counts):
+@pytest.mark.parametrize("run", range(RUNS))
+def test_power_cut_leaves_the_commit_before_or_this_one(run, tmp_path, rng):
     network = RecordedNetwork(tmp_path / "data")
     for text in QUERIES:
         network.submit(text)
@@ -102,7 +108,7 @@ def test_power_cut_leaves_the_commit_before_or_this_one(tmp_path, rng, counts):
     images, lines = network.journal.images, {number: network.answers(number) for number in (1, 2, 3)}
     network.end()
     assert len(images) > 20 and sum(a[0][0] != b[0][0] for a, b in itertools.pairwise(images)) >= 3
-    for case in range(counts(30, 300)):
+    for case in range(CUTS // RUNS + (run < CUTS % RUNS)):
         at = rng.randrange(1, len(images))
         (old, was), (new, now) = images[at - 1], images[at]
         is_copied = old[0] != new[0] and rng.random() < 0.5
@@ -118,6 +124,7 @@ def test_power_cut_leaves_the_commit_before_or_this_one(tmp_path, rng, counts):
         durable.step(network.now_ms + 1_000)
         assert durable.failure is None
         journal.close()
+        shutil.rmtree(folder)
 
 
 CHILD = """
