@@ -1,7 +1,8 @@
 """DOOR UP: frames -> readings to engine and archive, partials to the engine, links to the world; updates to the results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import acquisition.uplink
 import innet.uplink
@@ -20,6 +21,7 @@ from innet.payload import PartialColumns
 DATA_KINDS = FrameKind.READING, FrameKind.LINKS, FrameKind.PARTIAL
 STATUS_KINDS = FrameKind.HELLO, FrameKind.EVENT
 """Reports of a mote about itself, which `gateway.reconciler` reads."""
+_NONE_HELD: Mapping[int, list[Update]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,13 @@ def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[
     return frozenset((MoteId(site), forwarders[MoteId(sender)]) for site, sender in pairs)
 
 
-def answer(engine: Engine, feed: Feed, clock: int) -> list[QueryFailure]:
-    """End a clock tick: publish the updates of all queries. Return why queries failed."""
-    return publish_updates(feed, list(split_by_query(engine.on_clock(clock))))
+def answer(engine: Engine, feed: Feed, clock: int, held: Mapping[int, list[Update]] = _NONE_HELD) -> list[QueryFailure]:
+    """End a clock tick: publish the updates of all queries; those of queries in `held` are added there. Return why queries failed."""
+    published: list[Update] = []
+    for update in split_by_query(engine.on_clock(clock)):
+        is_held = update.query in held and not isinstance(update, QueryFailure)
+        (held[update.query] if is_held else published).append(update)
+    return publish_updates(feed, published)
 
 
 def publish_updates(feed: Feed, updates: Sequence[Update]) -> list[QueryFailure]:

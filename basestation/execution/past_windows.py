@@ -22,14 +22,15 @@ from acquisition.batch import Batch
 from acquisition.extent import Catalog, Extent, ExtentKind, LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.expression import Column
-from basestation.algebra.node import StreamNode, WindowNode, walk
+from basestation.algebra.loop_grid import find_linear
+from basestation.algebra.node import PlanNode, StreamNode, WindowNode, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.table import Scan
 from basestation.algebra.vector import Vector
-from basestation.algebra.window import TimeWindow
+from basestation.algebra.window import LoopWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_project import WindowProject
@@ -107,12 +108,28 @@ def _find_replayed(plan: Plan, engine: Engine, since: int | None) -> PastRange |
     recorded = {extent.name: extent for extent in find_history_extents(plan.root)}
     if recorded:
         return PastRange(0, now if since is None else since, now, tuple({**extents, **recorded}.values()), True)
-    reach = max((-node.begin for node in nodes if isinstance(node, TimeWindow)), default=0)
-    if since is None or not extents or since - reach >= engine.first_tick(plan):
+    if since is None or not extents:
+        return None
+    first = min(_first_read(node, since) for node in nodes)
+    if first >= engine.first_tick(plan):
         return None
     tick_ms = engine.catalog.tick_ms
     kept = max(max(find_retention(e, tick_ms), e.horizon or 0, e.wait) for e in extents.values())
-    return PastRange(max(0, since - max(reach, kept)), since, now, tuple(extents.values()), True)
+    return PastRange(max(0, min(first, since - kept)), since, now, tuple(extents.values()), True)
+
+
+def _first_read(node: PlanNode, since: int) -> int:
+    """The first tick that windows of time read, of a query that begins at `since`; 0 where a loop may go back without end."""
+    match node:
+        case TimeWindow(begin=begin):
+            return since + begin
+        case LoopWindow(loop=loop, left=left) if not loop.rows:
+            t, change, end = (find_linear(e, loop.t, loop.start) for e in (loop.first, loop.change, left))
+            if t is None or change is None or end is None or (change.by_t, change.by_start) != (1, 0):
+                return 0
+            is_forward = change.constant * end.by_t >= 0
+            return min(since, end.at(t.at(0, since), since)) if is_forward else 0
+    return since
 
 
 def may_be_replayed(plan: Plan) -> bool:
@@ -161,21 +178,62 @@ def from_seam(plan: Plan, past: PastRange) -> Plan:
 
 
 class PastWindows:
-    """The engine that answers the past windows of one query."""
+    """The engine that answers the past windows of one query, slice by slice, and then revises them."""
 
-    def __init__(self, number: int, plan: Plan, past: PastRange, catalog: Catalog, tables: Tables) -> None:
-        self._number, self._seam = number, past.seam
+    def __init__(
+        self,
+        number: int,
+        plan: Plan,
+        past: PastRange,
+        catalog: Catalog,
+        tables: Tables,
+        recalled: Mapping[str, Batch],
+        slices: int,
+    ) -> None:
+        """`recalled` are the current tuples, by extent and in the order of their ticks."""
+        self._number, self._past = number, past
         self._extents = frozenset(extent.name for extent in past.extents)
+        self._archived, self.slices, self.answered = dict(recalled), slices, 0
+        self._later: list[tuple[str, Batch] | Correction | int] = []
+        """What came while slices were missing, in order; a number ends that clock tick."""
         self._engine = _begin_engine(past.begin, catalog, tables)
         options = replace(plan.options, since=None, since_ago=None, run_for=None)
         self._engine.add(number, replace(plan, options=options))
         if number in self._engine:  # else there was no memory for it, which the first answer says
             self._engine.limit(number, past.since, past.seam - 1)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all past windows have been answered."""
+        return self.answered == self.slices
+
+    def advance(self) -> list[Update]:
+        """Answer the windows of the next slice; after the last one also what has come meanwhile."""
+        self.answered += 1
+        past = self._past
+        end = past.since + (past.seam - past.since) * self.answered // self.slices - 1
+        for name, batch in self._archived.items():
+            self._engine.deliver(name, batch.take((batch.tick > self._engine.clock) & (batch.tick <= end)))
+        updates = self._end(end)
+        if self.is_complete:
+            self._archived, later, self._later = {}, self._later, []
+            for each in later:
+                if isinstance(each, int):
+                    updates += self._end(each)
+                elif isinstance(each, Correction):
+                    self._engine.correct(each)
+                else:
+                    self._engine.deliver(*each)
+        return updates
+
     def deliver(self, extent: str, batch: Batch) -> None:
         """Take the tuples of a delivery that belong to these windows."""
         if extent in self._extents:
-            self._engine.deliver(extent, batch.take(batch.tick < self._seam))
+            batch = batch.take(batch.tick < self._past.seam)
+            if self.is_complete:
+                self._engine.deliver(extent, batch)
+            elif len(batch):
+                self._later.append((extent, batch))
 
     def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
         """These windows end before a new version of a table begins."""
@@ -186,10 +244,19 @@ class PastWindows:
     def correct(self, correction: Correction) -> None:
         """Carry out a statement at the end of the current clock tick."""
         if correction.extent.name in self._extents:
-            self._engine.correct(correction)
+            if self.is_complete:
+                self._engine.correct(correction)
+            else:
+                self._later.append(correction)
 
     def answer(self, clock: int) -> list[Update]:
         """End the clock ticks up to this one; the windows and revisions of them."""
+        if self.is_complete:
+            return self._end(clock)
+        self._later.append(clock)
+        return []
+
+    def _end(self, clock: int) -> list[Update]:
         return list(split_by_query(self._engine.on_clock(clock))) if clock > self._engine.clock else []
 
     @property
@@ -201,11 +268,15 @@ class PastWindows:
     @property
     def is_settled(self) -> bool:
         """Whether no answer may change any more."""
-        return self._number not in self._engine or self._engine.is_answered(self._number, self._seam - 1)
+        if self._number not in self._engine:
+            return True
+        return self.is_complete and self._engine.is_answered(self._number, self._past.seam - 1)
 
 
 class ReplayedQuery:
     """The engine that answers a query which counts from its begin, or reads a HISTORY: from the archive, and then live."""
+
+    is_complete = True
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ MAX_EVENTS = 1_000
 """The log keeps this many events; the counts include all."""
 AWAKE, ASLEEP = "motes stay awake", "motes need not stay awake any more"
 MOTE_LOST, MOTE_BACK = "mote lost", "mote back"
+PAST_ANSWERED = "past of a query answered"
 BROKEN, KEPT = "a lifetime is no longer kept", "a lifetime is kept again"
 
 
@@ -53,6 +54,11 @@ class OperationalEventLog:
     def note_mote(self, now_ms: int, mote: int, is_lost: bool) -> None:
         """Record that a mote is lost, or that it speaks again."""
         self._add(OperationalEvent(now_ms, MOTE_LOST if is_lost else MOTE_BACK, mote=mote))
+
+    def note_past(self, now_ms: int, query: int, answered: int, slices: int) -> None:
+        """Record how much of the past of a query is answered, at each tenth."""
+        if answered * 10 // slices > (answered - 1) * 10 // slices:
+            self._add(OperationalEvent(now_ms, PAST_ANSWERED, f"{answered * 100 // slices} %", query))
 
     def _note(
         self, at_ms: int, old: str | None, new: str | None, worse: str, better: str, query: int | None = None

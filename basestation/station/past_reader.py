@@ -1,16 +1,9 @@
 """Past reader: reads from the archive what the past windows of a new query need, for entries of the journal before its submission."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acquisition.batch import Batch
-from acquisition.extent import Extent
-from basestation.algebra.loop_grid import find_linear
-from basestation.algebra.node import PlanNode, walk
-from basestation.algebra.stream_acquire import StreamAcquire
-from basestation.algebra.stream_receive import StreamReceive
-from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, StreamWindow, TimeWindow
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.reports import report_extent
 from basestation.execution.columns.window_batch import NEVER
@@ -19,6 +12,7 @@ from basestation.execution.plan_checks import find_history_extents
 from basestation.planner.plan import Plan
 from basestation.station.journal import Upload
 from basestation.station.journal_file import JournalError
+from basestation.station.past_size import count_slices, measure_windows, streams_of
 from basestation.station.query_limits import QueryLimitError
 from gateway.diagnostics import Diagnostic, DiagnosticError
 from gateway.source import Source
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
     from basestation.station.durable import DurableStation
 
 MOST_RECALLED = 500_000
-"""Tuples that are read for one query: it is answered in one go, for which live answers wait."""
+"""Tuples that are read for one query, for which live answers wait; a query that is replayed is answered in the same go."""
 MOST_WINDOWS = 50_000
 """Past windows of one query: their answers are committed together."""
 MOST_IN_WINDOWS = 10_000_000
@@ -74,7 +68,7 @@ class PastReader:
                 return []
         elif not all(files.values()) or all(file.first >= past.seam for of in files.values() for file in of):
             return []
-        names = {report_extent(extent).name for extent in _streams_of(plan)}
+        names = {report_extent(extent).name for extent in streams_of(plan)}
         if any(file.extent in names and file.first < past.seam and past.begin <= file.last for file in listed):
             return []  # motes filtered readings that this query may need
         self._check(text, plan, past, files)
@@ -85,15 +79,22 @@ class PastReader:
                 f"the past windows would hold {count * held:,.0f} tuples together, and may hold {MOST_IN_WINDOWS:,}"
             )
             raise _reject(text, plan, f"{message}; {_REMEDY}")
+        sizes = {name: len(batch) for name, batch in found.items()}
+        slices = 1 if past.is_replayed else count_slices(plan, past, sizes)
         durable.note(
-            now_ms, "past of a query read", since=past.since, seam=past.seam, readings=sum(map(len, found.values()))
+            now_ms,
+            "past of a query read",
+            since=past.since,
+            seam=past.seam,
+            readings=sum(sizes.values()),
+            slices=slices,
         )
         return [Upload("recall", now_ms, name, encode_recalled(batch)) for name, batch in found.items()]
 
     def _has_more(self, plan: Plan, files: "dict[str, list[ArchiveFile]]") -> bool:
         """Whether the archive has what the log of the engine has not, for each stream of a query or one of its histories."""
         first = self._durable.station.engine.first_tick(plan)
-        streams = _streams_of(plan)
+        streams = streams_of(plan)
         if not all(files[extent.name] for extent in streams):
             return False
         return bool(streams - find_history_extents(plan.root)) or any(
@@ -101,7 +102,7 @@ class PastReader:
         )
 
     def _check(self, text: str, plan: Plan, past: PastRange, files: "dict[str, list[ArchiveFile]]") -> None:
-        first = max(min(file.first for file in files[extent.name]) for extent in _streams_of(plan) or past.extents)
+        first = max(min(file.first for file in files[extent.name]) for extent in streams_of(plan) or past.extents)
         if past.since < first:
             message = f"tick {past.since} is before all that is on record; the first possible tick is {first}"
             raise _reject(text, plan, message)
@@ -141,44 +142,6 @@ class PastReader:
             return read_current(root, files, catalog.extents[name], past.begin, past.seam - 1, catalog.tick_ms)
         except (OSError, ArchiveSchemaError) as why:
             raise _reject(text, plan, f"the past cannot be read from the archive: {why}") from why
-
-
-def measure_windows(plan: Plan, past: PastRange, tuples: Mapping[str, int]) -> tuple[int, float]:
-    """The number of past windows of a query, and how many of these tuples, by extent, one holds on average; of a join their pairs."""
-    length, counts, held = past.seam - past.since, [1], 1.0
-    for node in walk(plan.root):
-        if not isinstance(node, StreamWindow):
-            continue
-        of = sum(tuples.get(extent.name, 0) for extent in _streams_below(node))
-        match node:
-            case TimeWindow(begin=begin, end=end, slide=slide):
-                count, in_each = length // slide + 1, of * min(1.0, (end - begin + 1) / (past.seam - past.begin))
-            case RowWindow(begin=begin, end=end, slide=slide):
-                count, in_each = of // slide + 1, float(min(of, end - begin + 1))
-            case LandmarkWindow(slide=slide, rows=rows):
-                count, in_each = (of if rows else length) // slide + 1, of / 2
-            case _:
-                count, in_each = _count_iterations(node, length), of / 2
-        counts.append(count)
-        held *= max(1.0, in_each)
-    return max(counts), held
-
-
-def _count_iterations(node: StreamWindow, length: int) -> int:
-    """The windows of a for-loop in so many ticks, where t moves by a fixed step; else one a tick."""
-    if not isinstance(node, LoopWindow):
-        raise TypeError(f"expected a window over a stream, found {type(node).__name__}")
-    step = find_linear(node.loop.change, node.loop.t, node.loop.start)
-    fixed = step is not None and (step.by_t, step.by_start) == (1, 0) and step.constant > 0
-    return length // (step.constant if fixed and step is not None else 1) + 1
-
-
-def _streams_of(plan: Plan) -> set[Extent]:
-    return set(_streams_below(plan.root))
-
-
-def _streams_below(node: PlanNode) -> list[Extent]:
-    return [each.extent for each in walk(node) if isinstance(each, StreamAcquire | StreamReceive)]
 
 
 def _reject(text: str, plan: Plan, message: str) -> DiagnosticError:

@@ -4,7 +4,7 @@ The owner of a clock (a test, a simulation, a daemon) calls `Station.step(now)`;
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -46,9 +46,11 @@ from basestation.station.latest_readings import LatestReadings
 from basestation.station.ledger import Ledger
 from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
+from basestation.station.past_answers import PastAnswers
+from basestation.station.past_size import count_slices
 from basestation.station.query_accounts import TIMER, QueryAccounts
 from basestation.station.statistics_collector import StatisticsCollector
-from basestation.updates.update import QueryFailure
+from basestation.updates.update import QueryFailure, Update
 from gateway.codec import FrameDecoder
 from gateway.frame import MAX_FRAME, Frame, HopPath, MoteId
 from gateway.link import LinkPolicy, Links
@@ -102,7 +104,7 @@ class Station:
         self.latest, self.motes = LatestReadings(), MoteWatch()
         self._transport, self.archive, self._decoder = transport, archive, FrameDecoder(mtu)
         self._recalled: dict[str, Batch] = {}  # archived tuples for the past windows of the next query
-        self._past: dict[int, PastWindows | ReplayedQuery] = {}  # by query
+        self.past = PastAnswers(now_ms)
         self._statistics, self._on_migration = StatisticsCollector(), on_migration
         self._tick = tick_of_ms(now_ms, catalog.tick_ms)
         self._stepped = self._reviewed = self._tick  # the ticks of the last step, and of the last use of statistics
@@ -124,8 +126,7 @@ class Station:
         declared = self.world.catalog.extents[extent]
         self.archive.append(declared, batch_of_version(declared, self._tick, columns))
         self.engine.load(extent, self._tick, columns)
-        for past in self._past.values():
-            past.load(extent, self._tick, columns)
+        self.past.load(extent, self._tick, columns)
 
     def push(
         self, extent: str, tick: IntArray, columns: Mapping[str, AnyArray], valid: Mapping[str, BoolArray], now_ms: int
@@ -137,7 +138,7 @@ class Station:
         batch = Batch(np.where(tick < 0, arrival, tick), site, arrival, unit_weights(len(tick)), columns, valid)
         self.archive.append(self.world.catalog.extents[extent], batch)
         self.engine.deliver(extent, batch)
-        self._deliver_past(extent, batch)
+        self.past.deliver(extent, batch)
 
     def recall(self, extent: str, batch: Batch) -> None:
         """Take tuples of the archive for the past windows of the query that is submitted next."""
@@ -149,8 +150,7 @@ class Station:
         corrections = bind_corrections(text, self.world)
         for correction in corrections:
             self.engine.correct(correction)
-            for past in self._past.values():
-                past.correct(correction)
+            self.past.correct(correction)
         return corrections
 
     def submit(self, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None) -> QueryRecord:
@@ -180,24 +180,22 @@ class Station:
             catalog, clock = self.world.catalog, self.engine.clock
             windows = ReplayedQuery(number, plan, past, catalog, tables, recalled, clock, query.read_columns)
         else:
-            windows = PastWindows(number, plan, past, self.world.catalog, tables)
-            for extent, batch in recalled.items():
-                windows.deliver(extent, batch)
-        self._past[number] = windows
-        self._end_failed(uplink.publish_updates(self.feed, windows.answer(self.engine.clock)), now_ms)
+            slices = count_slices(plan, past, {name: len(batch) for name, batch in recalled.items()})
+            windows = PastWindows(number, plan, past, self.world.catalog, tables, recalled, slices)
+        self._publish_past(number, self.past.begin(number, windows, self.engine.clock, now_ms), now_ms)
         for correction in self.engine.pending_corrections():
             windows.correct(correction)
 
     @property
     def past_count(self) -> int:
         """How many queries have past windows that may change."""
-        return len(self._past)
+        return len(self.past.by_query)
 
     def usage(self, before: Mapping[int, int]) -> tuple[dict[int, OperatorShare], dict[int, int]]:
         """The shares of running queries, with the states of their past windows, since `before`; and the times now, by operator."""
         shares, times = self.engine.usage(self.world.live, before)
-        for number in self._past.keys() & shares.keys():
-            shares[number] = replace(shares[number], bytes=shares[number].bytes + self._past[number].held_bytes)
+        for number in self.past.by_query.keys() & shares.keys():
+            shares[number] = replace(shares[number], bytes=shares[number].bytes + self.past.by_query[number].held_bytes)
         return shares, times
 
     def find_past(self, text: str) -> tuple[Plan, PastRange | None]:
@@ -232,19 +230,20 @@ class Station:
     def enter_hours(self, number: int, now_ms: int) -> QueryRecord:
         """Resume a query whose active hours begin; where it cannot run any more, it ends with the reason."""
         self._answer(now_ms)
+        self.past.drop_ended(self.world.queries)
         return self._apply(query_changes.enter_hours(number, self.world, self.engine), now_ms)
 
     def resume(self, number: int, now_ms: int) -> QueryRecord:
         """Run a paused or failed query again. KeyError, QueryStateError, DiagnosticError."""
         self._answer(now_ms)
+        self.past.drop_ended(self.world.queries)
         return self._apply(query_changes.resume(number, self.world, self.engine), now_ms)
 
     def drain(self, number: int, now_ms: int) -> QueryRecord:
         """Let a query answer the windows up to now, and no more. KeyError, QueryStateError."""
         self._answer(now_ms)
         change = query_changes.drain(number, self.world, self.engine)
-        if number in self._past:
-            self._past[number].limit(self.engine.clock)
+        self.past.limit(number, self.engine.clock)
         return self._apply(change, now_ms)
 
     def restart_links(self, boot: int) -> None:
@@ -273,7 +272,10 @@ class Station:
 
     def _is_answered(self, query: QueryRecord) -> bool:
         last = query.last_tick
-        return query.state is QueryState.STOPPED or (last is not None and self.engine.is_answered(query.number, last))
+        if query.state is QueryState.STOPPED:
+            return True
+        is_held = query.number in self.past.held
+        return last is not None and not is_held and self.engine.is_answered(query.number, last)
 
     def account(self) -> dict[str, dict[int, dict[str, int]]]:
         """By extent and mote, the account of each due reading (`basestation.station.ledger`)."""
@@ -287,6 +289,7 @@ class Station:
         Returns whether a review found no cheaper plan. A replay knows that, and skips the search by `keeps_plans`.
         """
         self._answer(now_ms)
+        self._go_on_with_past(now_ms)
         world = self._ingest(now_ms)
         settled = self.reconcilers.up_to_date_motes()
         world = self._maintain_links(world, settled, now_ms)
@@ -301,23 +304,31 @@ class Station:
         now = tick_of_ms(now_ms, self.world.catalog.tick_ms)
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
-                self._end_failed(uplink.answer(self.engine, self.feed, ended), now_ms)
+                self._end_failed(uplink.answer(self.engine, self.feed, ended, self.past.held), now_ms)
                 self._answer_past(ended, now_ms)
                 for extent, corrected in self.engine.take_applied():
                     self.archive.append_corrections(self.world.catalog.extents[extent], corrected)
         self._tick = max(self._tick, now)
 
+    def _go_on_with_past(self, now_ms: int) -> None:
+        """Answer a slice of the past of a query, where one is due."""
+        number = self.past.find_due(self.world.queries, now_ms)
+        if number is not None:
+            self._publish_past(number, self.past.advance(number, now_ms), now_ms)
+
+    def _publish_past(self, number: int, updates: Sequence[Update], now_ms: int) -> None:
+        past = self.past.by_query[number]
+        if isinstance(past, PastWindows) and past.slices > 1:
+            self.events.note_past(now_ms, number, past.answered, past.slices)
+        self._end_failed(uplink.publish_updates(self.feed, updates), now_ms)
+
     def _answer_past(self, clock: int, now_ms: int) -> None:
         """Revise the past windows of queries, and forget those that may not change any more."""
-        for number, past in list(self._past.items()):
-            query = self.world.queries.get(number)
-            is_over = query is None or query.state in (QueryState.STOPPED, QueryState.FAILED)
-            if isinstance(past, ReplayedQuery) and query is not None:
-                is_over |= query.state is QueryState.PAUSED  # resumed, it goes on as any other
-            if not is_over:
-                self._end_failed(uplink.publish_updates(self.feed, past.answer(clock)), now_ms)
-            if is_over or past.is_settled:
-                del self._past[number]
+        self.past.drop_ended(self.world.queries)
+        for number in list(self.past.by_query):
+            self._end_failed(uplink.publish_updates(self.feed, self.past.end_clock(number, clock)), now_ms)
+        self.past.drop_ended(self.world.queries)
+        self.past.drop_settled()
 
     def _end_failed(self, failures: Iterable[QueryFailure], now_ms: int) -> None:
         """End the queries that one of their engines could not go on with."""
@@ -329,10 +340,6 @@ class Station:
                 query_changes.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason), now_ms
             )
 
-    def _deliver_past(self, extent: str, batch: Batch) -> None:
-        for past in self._past.values():
-            past.deliver(extent, batch)
-
     def _ingest(self, now_ms: int) -> World:
         """Take all frames that arrived and acknowledge them: motes forget them only after they are safe."""
         world, tick_ms = self.world, self.world.catalog.tick_ms
@@ -340,7 +347,7 @@ class Station:
         frames = self._drop_unknown_motes(arrived.frames)
         received = uplink.receive(frames, world, self.engine, self.archive, self._tick)
         for extent, batch in received.readings.batches:
-            self._deliver_past(extent, batch)
+            self.past.deliver(extent, batch)
         self.ledger.record_frames(frames, arrived.duplicates, received.readings, self._tick)
         self.ledger.record_all_partials(received.partials, world.folds, self._tick)
         self._statistics.record(received.readings, received.batches)

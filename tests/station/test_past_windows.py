@@ -12,9 +12,11 @@ from basestation.execution.graph import OperatorGraph
 from basestation.execution.operator_builder import OperatorBuilder
 from basestation.execution.past_windows import PastWindows
 from basestation.planner.catalog import read_schema
+from basestation.station import past_size
 from basestation.station.journal import Command
 from basestation.station.journal_file import JournalError
 from basestation.station.limit_enforcer import LimitEnforcer
+from basestation.station.operational_events import PAST_ANSWERED
 from basestation.station.past_reader import PastReader
 from basestation.station.query_limits import QueryLimitError, QueryLimits
 from gateway.diagnostics import DiagnosticError
@@ -80,9 +82,10 @@ def disturb(network, rng, statements=STATEMENTS):
 
 
 @pytest.mark.promise("history-is-live")
-def test_query_since_the_past_answers_as_if_it_had_always_run(tmp_path, rng, counts, tally):
+def test_query_since_the_past_answers_as_if_it_had_always_run(tmp_path, rng, counts, tally, monkeypatch):
     kinds = Counter()
     for run in range(counts(1, 20)):
+        monkeypatch.setattr(past_size, "SLICE_TUPLES", rng.choice([5, 12, 50_000]))
         network = PastNetwork(tmp_path / str(run), CATALOG)
         begun = network.now_ms // CATALOG.tick_ms
         always = [network.submit(text) for text in QUERIES]
@@ -93,7 +96,9 @@ def test_query_since_the_past_answers_as_if_it_had_always_run(tmp_path, rng, cou
             until = begun + 60 if at == 0 else network.now_ms // CATALOG.tick_ms
             since = rng.randint(begun + 20, until)
             later.append((network.submit(f"{text} SINCE {since}"), always[at], since))
-            kinds["from the archive" if network.durable.station._past.get(later[-1][0]) else "from the log"] += 1
+            kinds[
+                "from the archive" if network.durable.station.past.by_query.get(later[-1][0]) else "from the log"
+            ] += 1
             disturb(network, rng)
         for _ in range(8):
             disturb(network, rng)
@@ -101,12 +106,54 @@ def test_query_since_the_past_answers_as_if_it_had_always_run(tmp_path, rng, cou
         for number, reference, since in later:
             expected = {key: found for key, found in answers(network, reference).items() if key >= since}
             assert answers(network, number) == expected
-        assert not network.durable.station._past
+        assert not network.durable.station.past.by_query
         network.end()
     tally("queries since the past", kinds)
     assert kinds["from the archive"]
 
 
+@pytest.fixture
+def slices(monkeypatch):
+    """The past of a query is answered in many slices."""
+    monkeypatch.setattr(past_size, "SLICE_WINDOWS", 2)
+
+
+@pytest.mark.promise("history-is-live")
+def test_long_past_is_answered_in_slices_before_live_windows(network, slices):
+    number = network.submit(since(network, 45))
+    begun = network.now_ms // CATALOG.tick_ms
+    first = len(network.answers(number).splitlines())
+    assert number in network.durable.station.past.held and 0 < first < 4
+    live = network.submit(QUERIES[0])
+    network.live(1)
+    upload(network, [{"lane": 1, "_tick": begun - 15}])  # late for a past window
+    network.durable.take_data(Command("correct", network.now_ms, LATE), LATE)
+    network.restart()
+    network.live(2)
+    assert network.answers(live) and number in network.durable.station.past.held
+    network.live(30)
+    assert number not in network.durable.station.past.held
+    answers(network, number)  # in order, each once
+    events = [json.loads(body) for _, _, kind, body in network.journal.events(0, 10_000) if kind == PAST_ANSWERED]
+    told = [int(each["why"].split()[0]) for each in events if each["query"] == number]
+    assert told == sorted(set(told)) and told[-1] == 100 and len(told) > 2
+
+
+@pytest.mark.parametrize("kind", ["stop", "exceed", "pause", "drain"])
+def test_query_ends_while_its_past_is_answered(network, slices, kind):
+    number = network.submit(since(network, 45))
+    assert number in network.durable.station.past.held
+    network.durable.change(kind, number, network.now_ms, "too much" if kind == "exceed" else None)
+    ended = network.now_ms // CATALOG.tick_ms
+    network.live(60)
+    assert number not in network.durable.station.past.held
+    found = answers(network, number)
+    assert all(tick <= ended for tick in found)
+    if kind == "drain":
+        assert max(found) > ended - 10
+
+
+LATE = "REVISE traffic SET lane = 2 WHERE lane = 1"
 COUNT = "SELECT COUNT(*) AS n FROM traffic [FROM NOW-29 TO NOW SLIDE 5 SEC]"
 
 
@@ -129,12 +176,12 @@ def since(network, seconds):
 @pytest.mark.parametrize("kind", ["exceed", "stop", "pause"])
 def test_past_windows_end_with_their_query(network, kind):
     number = network.submit(since(network, 45))
-    assert number in network.durable.station._past
+    assert number in network.durable.station.past.by_query
     network.durable.change(kind, number, network.now_ms, "too much" if kind == "exceed" else None)
     given = network.answers(number)
     upload(network, [{"lane": 1, "_tick": network.now_ms // CATALOG.tick_ms - 15}])
     network.live(1)
-    assert not network.durable.station._past
+    assert not network.durable.station.past.by_query
     network.live(30)
     assert network.answers(number) == given
 
@@ -142,7 +189,7 @@ def test_past_windows_end_with_their_query(network, kind):
 @pytest.mark.parametrize("text", [QUERIES[0], "SELECT SUM(lane) AS s FROM traffic [FROM NOW-2 TO NOW SLIDE 1 ROWS]"])
 def test_query_since_the_past_can_be_resumed(network, text):
     number = network.submit(f"{text} SINCE {network.now_ms // CATALOG.tick_ms - 45}")
-    assert number in network.durable.station._past
+    assert number in network.durable.station.past.by_query
     network.live(2)
     network.change("pause", number)
     given = network.answers(number)
@@ -173,7 +220,7 @@ def test_query_without_memory_for_its_past_windows_fails(network, monkeypatch, w
     number = network.submit(since(network, 45))
     if when == "later":
         assert network.query(number)["state"] != "failed"
-        engine = network.durable.station._past[number]._engine
+        engine = network.durable.station.past.by_query[number]._engine
 
         def run_without_memory(graph, steps, clock):
             is_past = graph is engine._graph and steps
@@ -187,7 +234,7 @@ def test_query_without_memory_for_its_past_windows_fails(network, monkeypatch, w
     assert found["state"] == "failed"
     assert found["reason"].startswith("SN516: ") and found["reason"].endswith("Unable to allocate 9 TiB")
     network.live(2)
-    assert network.query(1)["state"] != "failed" and not network.durable.station._past
+    assert network.query(1)["state"] != "failed" and not network.durable.station.past.by_query
 
 
 @pytest.mark.promise("history-is-live")

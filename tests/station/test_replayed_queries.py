@@ -20,6 +20,7 @@ from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
 from basestation.results.wire import numbered_lines
 from basestation.station.journal import Upload
+from basestation.station.past_answers import PastAnswers
 from basestation.station.service import Station
 from basestation.station.uploads import LOAD, encode_tuples
 from basestation.updates.update import split_by_query
@@ -45,6 +46,7 @@ SINCE = (
     "SELECT COUNT(*) AS n FROM traffic FOR (t = ST; t < ST + 200; t += 15) {{ WindowIs(traffic, t - 10, t); }} SINCE {}",
     "SELECT t.lane, f.volt FROM traffic t, field f FOR (t = ST - 5; t < ST + 90; t += 10) "
     "{{ WindowIs(t, t - 4, t); WindowIs(f, t - 10, t); }} SINCE {}",
+    "SELECT COUNT(*) AS n FROM traffic FOR (t = ST; t > ST - 30; t -= 5) {{ WindowIs(traffic, t - 5, t); }} SINCE {}",
     "SELECT SUM(volt) AS v, COUNT(*) AS n FROM field [UNBOUNDED] SINCE {}",
     "SELECT site, volt FROM field WHERE volt > 0 SINCE {}",
     "SELECT kind, lane FROM traffic WHERE lane > 1 SINCE {} FOR 70 SEC",
@@ -67,11 +69,12 @@ class Everything:
 
     def __init__(self, monkeypatch, begun):
         self.begun, self.taken, self.is_restarting = begun, [], False
-        deliver, correct = Station._deliver_past, Station.correct
+        deliver, correct = PastAnswers.deliver, Station.correct
 
-        def record_delivery(station, extent, batch):
-            self.record(station._tick, lambda engine: engine.deliver(extent, batch))
-            deliver(station, extent, batch)
+        def record_delivery(past, extent, batch):
+            [tick] = {int(at) for at in batch.arrival} or {0}
+            self.record(tick, lambda engine: engine.deliver(extent, batch))
+            deliver(past, extent, batch)
 
         def record_correction(station, text, now_ms):
             found = correct(station, text, now_ms)
@@ -79,7 +82,7 @@ class Everything:
                 self.record(station._tick, lambda engine, each=each: engine.correct(each))
             return found
 
-        monkeypatch.setattr(Station, "_deliver_past", record_delivery)
+        monkeypatch.setattr(PastAnswers, "deliver", record_delivery)
         monkeypatch.setattr(Station, "correct", record_correction)
 
     def record(self, tick, act):
@@ -174,10 +177,10 @@ def test_replayed_query_answers_as_one_replay_of_everything(tmp_path, rng, count
             disturb(network, rng, RECENT)
         submitted, texts = [], {}
         for text in rng.sample([*SINCE, *WITHOUT], counts(5, len(SINCE) + len(WITHOUT))):
-            text = text.format(max(begun + 10, network.now_ms // CATALOG.tick_ms - rng.randint(30, 60)))
+            text = text.format(max(begun + 30, network.now_ms // CATALOG.tick_ms - rng.randint(30, 60)))
             plan = bind_single_query(text, network.durable.station.world)
             number = network.submit(text)
-            is_replayed = number in network.durable.station._past
+            is_replayed = number in network.durable.station.past.by_query
             kinds["from the archive" if is_replayed else "from the log"] += 1
             texts[number] = text
             submitted.append((number, plan, network.durable.station.engine.clock + 1))
@@ -203,7 +206,7 @@ def test_question_about_history_reads_the_archive_once(network):
     assert network.durable.station.engine.first_tick(network.durable.station.find_past(COUNT)[0]) > BEGIN_MS // 1_000
     network.live(6)
     assert [line["rows"] for line in lines_of(network, number)] == [[[20]]]
-    assert not network.durable.station._past
+    assert not network.durable.station.past.by_query
 
 
 @pytest.mark.parametrize("kind", ["stop", "exceed", "drain", "pause"])
@@ -220,7 +223,7 @@ def test_replayed_query_ends_as_any_other(network, kind):
     network.live(60)
     later = lines_of(network, number)[len(given) :]
     assert given and all(line["tick"] <= ended for line in later)
-    assert not network.durable.station._past
+    assert not network.durable.station.past.by_query
 
 
 def test_version_of_a_table_reaches_a_replayed_query(tmp_path):
@@ -233,7 +236,7 @@ def test_version_of_a_table_reaches_a_replayed_query(tmp_path):
         upload(network, [{"lane": 1}])
     text = "ISTREAM(SELECT n.name, COUNT(*) AS c FROM traffic [FROM NOW-4 TO NOW SLIDE 5 SEC] t, names [SCAN 5 SEC] n"
     number = network.submit(f"{text} WHERE t.lane = n.lane GROUP BY n.name) SINCE NOW - 60 SEC")
-    assert number in network.durable.station._past
+    assert number in network.durable.station.past.by_query
     load(network, [{"lane": 1, "name": "new"}])
     network.live(6)
     upload(network, [{"lane": 1}])
