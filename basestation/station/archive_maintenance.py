@@ -19,11 +19,13 @@ from basestation.archive.manifest import ArchiveFile, FileChange
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.parquet import ParquetArchive, file_name
 from basestation.archive.retention import find_surplus
-from basestation.station.durable import DurableStation
+from basestation.station.durable import DAYS_OF_ROLL, DurableStation
 from innet.deployment.archive_table import ArchiveSettings
 
 ROLL_MS, ROLL_PAUSE_MS = 3_600_000, 10_000
 """Between two rolls of readings into the archive, usually and at least."""
+SLICE_SECONDS = 0.1
+"""A roll of many days is cut into slices of about this length, one after each look: a look comes every 250 ms where a tick is a second."""
 MOST_UNARCHIVED = 100_000
 """Readings that may wait for the next roll: a few megabytes of the state and of each snapshot."""
 TEND_MS = 60_000
@@ -80,13 +82,15 @@ class ArchiveMaintenance:
     """All methods belong to the thread of the station. Times are ms since tick 0."""
 
     def __init__(self, durable: DurableStation, archive: ParquetArchive, settings: ArchiveSettings | None = None,
-                 roll_ms: int = ROLL_MS, free_bytes: Callable[[], int] | None = None) -> None:  # fmt: skip
-        """`free_bytes` measures what the disk of the archive has left."""
+                 roll_ms: int = ROLL_MS, free_bytes: Callable[[], int] | None = None,
+                 timer: Callable[[], float] = time.monotonic) -> None:  # fmt: skip
+        """`free_bytes` measures what the disk of the archive has left, `timer` the seconds that a slice of a roll takes."""
         self._durable, self._archive, self._settings = durable, archive, settings or ArchiveSettings()
         self._roll_ms, self._rolled_ms, self._tended_ms = roll_ms, durable.last_ms, durable.last_ms
         self._free_bytes = free_bytes or (lambda: shutil.disk_usage(archive.root).free + archive.leaving_bytes())
         self._merge: MergeProcess | None = None
-        self._is_unfinished = False  # the last roll left readings of other days
+        self._is_unfinished = False  # the last slice of a roll left readings of other days
+        self._timer, self._days_of_slice = timer, 1
         self._pass, self._tried = "", set[tuple[str, str]]()
 
     def tend(self, now_ms: int) -> None:
@@ -107,14 +111,23 @@ class ArchiveMaintenance:
             self._merge = None
 
     def _roll(self, now_ms: int) -> None:
-        if now_ms < self._rolled_ms + ROLL_PAUSE_MS:
-            return
+        """Begin a roll where one is due, or go on with it: one slice, of so many days as take about `SLICE_SECONDS`."""
         held = self._durable.station.archive
-        has_many = isinstance(held, MemoryArchive) and held.rows >= MOST_UNARCHIVED
-        if has_many or self._is_unfinished or now_ms >= self._rolled_ms + self._roll_ms:
-            count = self._durable.roll(now_ms, self._archive)
-            self._is_unfinished = count > 0 and isinstance(held, MemoryArchive) and held.rows > 0
+        if not isinstance(held, MemoryArchive):
+            return
+        if not self._is_unfinished:
+            due = self._rolled_ms + (ROLL_PAUSE_MS if held.rows >= MOST_UNARCHIVED else self._roll_ms)
+            if now_ms < due:
+                return
             self._rolled_ms = now_ms
+        begin, before = self._timer(), held.rows
+        is_rolled = self._durable.roll(now_ms, self._archive, self._days_of_slice) > 0
+        took = self._timer() - begin
+        if is_rolled and took < SLICE_SECONDS / 2 and 0 < held.rows < before:
+            self._days_of_slice = min(2 * self._days_of_slice, DAYS_OF_ROLL)
+        elif took > SLICE_SECONDS:
+            self._days_of_slice = max(1, self._days_of_slice // 2)
+        self._is_unfinished = is_rolled and held.rows > 0
 
     def _begin_merge(self, now_ms: int) -> None:
         """Merge the next day: each day that is over and has several files once a day, others where they have many."""

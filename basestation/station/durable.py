@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from basestation.archive.parquet import ParquetArchive
 
 DAYS_OF_ROLL = 32
-"""Files that one roll writes, at about 15 ms each: nothing else happens meanwhile. The next roll goes on."""
+"""Files that one roll writes at most: nothing else happens meanwhile. The next roll goes on."""
 
 
 class DurableStation(CommittedStation):
@@ -153,8 +153,8 @@ class DurableStation(CommittedStation):
         self._commit()
         return number
 
-    def roll(self, now_ms: int, archive: "ParquetArchive") -> int:
-        """Move readings that the state holds into files of an archive, those of the oldest days; returns how many.
+    def roll(self, now_ms: int, archive: "ParquetArchive", days: int | None = None) -> int:
+        """Move readings that the state holds into files of an archive, those of so many of the oldest days; returns how many.
 
         The roll is an entry of the journal, so a restart takes the readings out of the state at the same point again.
         Files are staged before the commit and published after it. Where either fails, the state keeps its readings.
@@ -163,13 +163,14 @@ class DurableStation(CommittedStation):
         if not isinstance(held, MemoryArchive) or not held.rows or not self._commit(closing=True):
             return 0
         entry, staged, tick_ms = self.journal.last + 1, [], self.station.world.catalog.tick_ms
-        readings = held.take_oldest(DAYS_OF_ROLL, tick_ms)
+        days = DAYS_OF_ROLL if days is None else min(days, DAYS_OF_ROLL)
+        readings = held.take_oldest(days, tick_ms)
         count = sum(map(len, readings.values()))
         try:
             self._settle(archive)
             for name, batch in readings.items():
                 staged += archive.stage(entry, archived_extent(self.station.world.catalog, name), batch)
-            self.journal.commit([Command(ROLL, now_ms, str(DAYS_OF_ROLL))], files=FileChange(tuple(staged)))
+            self.journal.commit([Command(ROLL, now_ms, str(days))], files=FileChange(tuple(staged)))
         except (OSError, ValueError, sqlite3.Error) as why:
             held.give_back(readings)
             archive.discard(staged)

@@ -208,10 +208,15 @@ def test_push_of_many_days_is_rolled_part_by_part(tmp_path, monkeypatch):
     assert network.roll() == 3 and lanes() == [[0, 1, 2], [3, 4, 5, 6, 7]]
     network.restart()
     assert lanes() == [[0, 1, 2], [3, 4, 5, 6, 7]]
-    maintenance = ArchiveMaintenance(network.durable, network.archive)
-    maintenance._is_unfinished = True
-    for _ in range(3):
-        network.live(11)
+    seconds = iter([0.0, 0.01, 1.0, 1.01, 2.0, 2.5, 3.0, 3.5])  # before and after each slice
+    maintenance = ArchiveMaintenance(network.durable, network.archive, roll_ms=1_000, timer=lambda: next(seconds))
+    network.live(1)
+    left = [network.durable.station.archive.rows]
+    while left[-1]:
+        network.live(0.25)
         maintenance.tend(network.now_ms)
-    assert lanes() == [[*range(8)], []] and not maintenance._is_unfinished
+        left.append(network.durable.station.archive.rows)
+    assert left == [5, 4, 2, 0] and not maintenance._is_unfinished  # slices of one day, of two, of up to four
+    network.restart()
+    assert lanes() == [[*range(8)], []]
     network.end()
