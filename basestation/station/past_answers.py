@@ -69,8 +69,8 @@ class PastAnswers:
         query = queries.get(number)
         if query is None or query.state in (QueryState.STOPPED, QueryState.FAILED):
             return True
-        is_replayed = isinstance(self.by_query[number], ReplayedQuery)
-        return is_replayed and query.state is QueryState.PAUSED  # resumed, it goes on in the engine of the station
+        past = self.by_query[number]  # resumed, a query goes on in the engine of the station
+        return query.state is QueryState.PAUSED and (isinstance(past, ReplayedQuery) or past.is_complete)
 
     def deliver(self, extent: str, batch: Batch) -> None:
         """Take a delivery."""

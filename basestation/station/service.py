@@ -219,7 +219,7 @@ class Station:
         """Let a query run no more until it is resumed; nothing revises its windows. KeyError, QueryStateError."""
         self._answer(now_ms)
         paused = self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
-        self._past.pop(number, None)
+        self.past.drop_ended(self.world.queries)
         return paused
 
     def fail(self, number: int, now_ms: int, reason: str) -> QueryRecord:
