@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
-extras=${MOTELOOM_EXTRAS-history,test,bench}
+extras=${MOTELOOM_EXTRAS-history,connect,test,bench}
 
 say() { echo "setup: $*" >&2; }
 stop() { say "$@"; exit 1; }

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.history_arguments import add_spark, print_errors, refuse
+from basestation.cli.history_arguments import add_spark, parse_data, print_errors, refuse
 from basestation.cli.history_list import list_extents, list_sites
 from basestation.cli.picture_file import open_picture_file, parse_picture, write_picture
 from basestation.cli.query_arguments import query_text
@@ -42,7 +42,11 @@ examples:
         "extent", nargs="?", metavar="EXTENT", help=f"after `{LIST}`: how complete its readings are, by site"
     )
     parser.add_argument(
-        "--data", type=Path, default=Path(DATA), metavar="DIR", help="the data of the station; default: %(default)s"
+        "--data",
+        type=parse_data,
+        default=Path(DATA),
+        metavar="DIR",
+        help="the data of the station; default: %(default)s",
     )
     schema = parser.add_mutually_exclusive_group()
     schema.add_argument("-c", "--config", metavar="DEPLOYMENT", help="the deployment; default: that of the station")
@@ -121,7 +125,8 @@ def _print(args: argparse.Namespace, question: "HistoryQuestion") -> int:
         )
     open_picture_file(args.plot)
     begun = time.monotonic()
-    print("starting Spark, which takes some 7 s", file=sys.stderr)
+    starting = f"connecting to {args.master.url}" if args.master.is_connect else "starting Spark, which takes some 7 s"
+    print(starting, file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="moteloom-spark-") as scratch:
         session = start_session(Path(scratch), args.master, args.memory, is_background=True)
         try:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics
@@ -48,8 +49,20 @@ def print_errors(call: Callable[[], int], as_json: bool) -> int:
     return code
 
 
-def add_spark(parser: argparse.ArgumentParser) -> None:
-    """The arguments `--memory` and `--master`."""
+def parse_data(text: str) -> Path:
+    """The folder of an archive. A URL of this machine names one; other URLs are refused."""
+    scheme, colon, rest = text.partition("://")
+    if not colon:
+        return Path(text.removeprefix("file:"))
+    if scheme == "file" and rest.startswith("/"):
+        return Path(rest)
+    raise argparse.ArgumentTypeError(
+        f"expected a folder that this machine reads, found `{text}`; mount the store as a folder (docs/history.md)"
+    )
+
+
+def add_spark(parser: argparse.ArgumentParser, has_connect: bool = True) -> None:
+    """The arguments `--memory` and `--master`; `has_connect`: the latter may be a server of Spark Connect."""
     parser.add_argument(
         "--memory",
         type=_memory,
@@ -59,10 +72,12 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--master",
-        type=_master,
+        type=_master if has_connect else _own_master,
         default="local[2]",
         metavar="URL",
-        help="local[N]: N cores of this machine; spark://host:port: a cluster that reads the same --data; default: %(default)s",
+        help="local[N]: N cores of this machine; spark://host:port: a cluster that reads the same --data"
+        + ("; sc://host:port: a server of Spark Connect" if has_connect else "")
+        + "; default: %(default)s",
     )
 
 
@@ -83,3 +98,13 @@ def _master(text: str) -> "SparkMaster":
         return parse_master(text)
     except ValueError as why:
         raise argparse.ArgumentTypeError(str(why)) from None
+
+
+def _own_master(text: str) -> "SparkMaster":
+    found = _master(text)
+    if found.is_connect:
+        raise argparse.ArgumentTypeError(
+            "a server of Spark Connect cannot call back into this program, as the pipeline needs: "
+            f"expected `local[N]` or `spark://host:port`, found `{text}`"
+        )
+    return found

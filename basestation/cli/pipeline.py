@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from basestation.cli.history_arguments import add_spark, print_errors, refuse
+from basestation.cli.history_arguments import add_spark, parse_data, print_errors, refuse
 from basestation.cli.simulation import parse_span
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ example:
   {EXAMPLE}"""
     parser.add_argument(
         "--data",
-        type=Path,
+        type=parse_data,
         required=True,
         metavar="DIR",
         help="the data of a station, or a folder of many (station=NAME)",
@@ -48,7 +48,7 @@ example:
     schema.add_argument("--schema", metavar="FILE", help="or the declarations of the extents; ticks are seconds")
     parser.add_argument("--every", type=parse_span, metavar="SPAN", help="go on, and look for new files so often")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="json is one object a line")
-    add_spark(parser)
+    add_spark(parser, has_connect=False)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -92,7 +92,8 @@ def read_spark_settings(config: str | None) -> HistorySettings:
     """Which Spark a deployment's file keeps for historical queries. InputError where it names no master."""
     settings = HistorySettings() if config is None else read_history_settings(config)
     try:
-        parse_master(settings.master)
+        if parse_master(settings.master).is_connect:
+            raise ValueError("a station keeps a Spark of its own: expected `local[N]` or `spark://host:port`")
     except ValueError as why:
         raise InputError("SN510", f"`history.master`: {why}", config) from why
     return settings

@@ -41,10 +41,12 @@ def history(
     Raises DiagnosticError for a wrong query, InputError for a wrong file, and subclasses of MoteloomError where the archive or Spark has no answer.
     """
     folder = Path(data)
-    find_java()  # the error names the remedy; that of PySpark does not
+    where = parse_master(master)
+    if not where.is_connect:
+        find_java()  # the error names the remedy; that of PySpark does not
     catalog, tables = read_declarations(folder, _text(config), _text(schema))
     question = read_question(folder, catalog, tables, query, None, _time(begin), _time(until))
-    own = join_session(session, parse_master(master), memory)
+    own = join_session(session, where, memory)
     frame = open_answer(own, folder, question.plan, tables, question.span)
     if question.plan.is_one_off:
         return frame.drop(*SYSTEM)

@@ -181,9 +181,10 @@ def test_deployment_says_which_spark_is_kept(tmp_path):
     file.write_text('[history]\nmemory_mb = 1024\nidle_s = 0\nmaster = "spark://spark1:7077"\n')
     assert read_spark_settings(str(file)) == HistorySettings(1024, 0, "spark://spark1:7077")
     assert read_spark_settings(None) == HistorySettings()
-    file.write_text('[history]\nmaster = "yarn"\n')
-    with pytest.raises(InputError, match=r"`history.master`: expected `local\[N\]`"):
-        read_spark_settings(str(file))
+    for master, says in (("yarn", r"expected `local\[N\]`"), ("sc://host:15002", "keeps a Spark of its own")):
+        file.write_text(f'[history]\nmaster = "{master}"\n')
+        with pytest.raises(InputError, match=f"`history.master`: .*{says}"):
+            read_spark_settings(str(file))
     top = read_toml(Source("[history]\nmemory_mb = 100\nidel_s = 5\n", "deployment.toml"))
     read_history_table(top)
     assert [fault.code for fault in ConfigError(top.faults).diagnostics] == ["SN704", "SN702"]

@@ -1,4 +1,4 @@
-"""Where Spark runs: on this machine, or on a standalone cluster that a URL names."""
+"""Where Spark runs: on this machine, on a standalone cluster, or behind a server of Spark Connect, as a URL says."""
 
 import os
 import re
@@ -20,6 +20,7 @@ WORKERS_S = 30
 """A cluster that gives no worker for so long has none free."""
 _LOCAL = re.compile(r"local\[([1-9]\d{0,2}|\*)\]")
 _CLUSTER = re.compile(r"spark://([\w.-]+:\d{1,5})(,[\w.-]+:\d{1,5})*")
+_CONNECT = re.compile(r"sc://[\w.-]+:\d{1,5}(/;\S*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +32,27 @@ class SparkMaster:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """The hosts and ports of a cluster: a master, and those that stand by for it."""
-        pairs = (each.rpartition(":") for each in self.url.removeprefix("spark://").split(","))
+        """The hosts and ports of a cluster: a master, and those that stand by for it; or of a server of Spark Connect."""
+        listed = self.url.partition("://")[2].partition("/")[0]
+        pairs = (each.rpartition(":") for each in listed.split(","))
         return [(host, int(port)) for host, _, port in pairs]
+
+    @property
+    def is_connect(self) -> bool:
+        """Whether it is a server of Spark Connect, which has a Spark of its own."""
+        return self.url.startswith("sc://")
 
 
 HERE = SparkMaster("local[2]", 2)
 
 
 def parse_master(text: str) -> SparkMaster:
-    """Read `local[2]`, `local[*]` or `spark://host:7077`. ValueError for anything else."""
+    """Read `local[2]`, `local[*]`, `spark://host:7077` or `sc://host:15002`. ValueError for anything else."""
     if found := _LOCAL.fullmatch(text):
         return SparkMaster(text, os.cpu_count() or 1 if found[1] == "*" else int(found[1]))
-    if _CLUSTER.fullmatch(text):
+    if _CLUSTER.fullmatch(text) or _CONNECT.fullmatch(text):
         return SparkMaster(text, None)
-    raise ValueError(f"expected `local[N]` or `spark://host:port`, found `{text}`")
+    raise ValueError(f"expected `local[N]`, `spark://host:port` or `sc://host:port`, found `{text}`")
 
 
 def find_own_address(master: SparkMaster) -> str:
@@ -57,8 +64,9 @@ def find_own_address(master: SparkMaster) -> str:
                 return str(connection.getsockname()[0])
         except OSError as why:
             reasons.append(why.strerror or str(why))
+    what = "server of Spark Connect" if master.is_connect else "Spark master"
     raise SparkUnavailableError(
-        f"no Spark master answers at {master.url} within {CONNECT_S} s ({reasons[0]}); start it, or use `--master local[2]`"
+        f"no {what} answers at {master.url} within {CONNECT_S} s ({reasons[0]}); start it, or use `--master local[2]`"
     )
 
 

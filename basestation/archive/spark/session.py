@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from basestation.archive.spark.connect import open_remote_session
 from basestation.archive.spark.java import SparkUnavailableError, find_java
 from basestation.archive.spark.master import HERE, REGISTER_S, SparkMaster, find_own_address, wait_for_workers
 from gateway.errors import MoteloomError
@@ -78,7 +79,10 @@ def start_session(
     """A session with its scratch files, and what Java prints, in `state`. SparkUnavailableError names the missing part.
 
     `is_background` lowers the priority of this process and of Java. A statement fails whose answer is larger than `result_bytes`.
+    A server of Spark Connect has its own heap and limits.
     """
+    if master.is_connect:
+        return _open_remote(master)
     java = find_requirements(heap)
     try:
         from pyspark.sql import SparkSession
@@ -139,6 +143,13 @@ def start_session(
         except BaseException:
             session.stop()
             raise
+    return session
+
+
+def _open_remote(master: SparkMaster) -> "SparkSession":
+    session = open_remote_session(master)
+    for name, value in MEANING.items():
+        session.conf.set(name, value)
     return session
 
 
