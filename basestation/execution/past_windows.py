@@ -195,7 +195,7 @@ class PastWindows:
         self._extents = frozenset(extent.name for extent in past.extents)
         self._archived, self.slices, self.answered = dict(recalled), slices, 0
         self._later: list[tuple[str, Batch] | Correction | int] = []
-        """What came while slices were missing, in order; a number ends that clock tick."""
+        """Deliveries and corrections while slices were missing, in order; a number ends that clock tick."""
         self._engine = _begin_engine(past.begin, catalog, tables)
         options = replace(plan.options, since=None, since_ago=None, run_for=None)
         self._engine.add(number, replace(plan, options=options))

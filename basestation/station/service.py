@@ -219,24 +219,30 @@ class Station:
         """Let a query run no more until it is resumed; nothing revises its windows. KeyError, QueryStateError."""
         self._answer(now_ms)
         paused = self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
+<<<<<<< HEAD
         self.past.drop_ended(self.world.queries)
+=======
+        while number in self.past.held:  # windows from before the pause
+            self._publish_past(number, self.past.advance(number, now_ms), now_ms)
+        self.past.drop(number)
+>>>>>>> 0dbe29b5 (Answer the past of a query that pauses before its slices are done)
         return paused
 
     def fail(self, number: int, now_ms: int, reason: str) -> QueryRecord:
         """End a query that exceeds a limit. KeyError, QueryStateError."""
         self._answer(now_ms)
-        return self._apply(query_changes.fail(number, self.world, self.engine, reason), now_ms)
+        failed = self._apply(query_changes.fail(number, self.world, self.engine, reason), now_ms)
+        self.past.drop(number)
+        return failed
 
     def enter_hours(self, number: int, now_ms: int) -> QueryRecord:
         """Resume a query whose active hours begin; where it cannot run any more, it ends with the reason."""
         self._answer(now_ms)
-        self.past.drop_ended(self.world.queries)
         return self._apply(query_changes.enter_hours(number, self.world, self.engine), now_ms)
 
     def resume(self, number: int, now_ms: int) -> QueryRecord:
         """Run a paused or failed query again. KeyError, QueryStateError, DiagnosticError."""
         self._answer(now_ms)
-        self.past.drop_ended(self.world.queries)
         return self._apply(query_changes.resume(number, self.world, self.engine), now_ms)
 
     def drain(self, number: int, now_ms: int) -> QueryRecord:
@@ -335,6 +341,7 @@ class Station:
         for failure in failures:
             if failure.query in self.engine:
                 self.engine.remove(failure.query)
+            self.past.drop(failure.query)
             reason = f"{failure.code}: {failure.message}"
             self._apply(
                 query_changes.end_query(failure.query, QueryEvent.FAIL, self.world, self.engine, reason), now_ms

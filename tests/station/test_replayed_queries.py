@@ -183,6 +183,8 @@ def test_replayed_query_answers_as_one_replay_of_everything(tmp_path, rng, count
             is_replayed = number in network.durable.station.past.by_query
             kinds["from the archive" if is_replayed else "from the log"] += 1
             texts[number] = text
+            if "ROWS" in text and not is_replayed:
+                continue  # rows before SINCE reach as far back as the log (1.1), and this log is short
             submitted.append((number, plan, network.durable.station.engine.clock + 1))
             if rng.random() < 0.5:
                 disturb(network, rng, RECENT)
