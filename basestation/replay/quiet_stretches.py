@@ -141,9 +141,12 @@ def _is_timeless(plan: Plan) -> bool:
         return False
     if any(isinstance(node, RStream) and not _is_silent(node.child) for node in nodes):
         return False
-    # The coverage of windows that span the stretch counts the readings that were due in it.
+    # The coverage of windows that span the stretch counts the readings that were due in it. That of windows since the start grows by as
+    # much in each period, which ShownUpdates makes up for; that of rows grows in none of the windows of the stretch.
     spanning = [node for node in nodes if isinstance(node, RowWindow | LandmarkWindow)]
-    if any(isinstance(below, StreamAcquire) for node in spanning for below in walk(node)):
+    counting = [node for node in spanning if any(isinstance(below, StreamAcquire) for below in walk(node))]
+    grows_evenly = all(isinstance(node, LandmarkWindow) and not node.rows for node in counting)
+    if counting and (not grows_evenly or any(isinstance(node, DStream | IStream | RStream) for node in nodes)):
         return False
     ticks = {node.tags[0] for node in nodes if isinstance(node, StreamNode)}
     for node in nodes:

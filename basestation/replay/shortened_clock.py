@@ -1,6 +1,6 @@
 """Shortened clock: the ticks that the engine of a replay is given, and the way back for its updates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from acquisition.arrays import BoolArray, IntArray
 from basestation.replay.quiet_stretches import QuietStretch
 from basestation.updates.update import (
+    CoverageColumns,
     EpochMarks,
     Interleaved,
     QueryFailure,
@@ -35,7 +36,7 @@ class ShortenedClock:
     """The ticks that the engine is given: those of the recording without the removed parts of quiet stretches."""
 
     def __init__(self, stretches: Sequence[QuietStretch]) -> None:
-        self._stretches = stretches
+        self.stretches = stretches
         self._last_shown = np.array([each.last_shown for each in stretches], np.int64)
         self._removed = np.cumsum([0, *(each.removed for each in stretches)], dtype=np.int64)
         # In the engine's ticks, a stretch is those after `_first`, up to `_last`.
@@ -63,21 +64,32 @@ class ShortenedClock:
         at = np.searchsorted(self._first, tick, "left") - 1
         return (at >= 0) & (tick <= self._last[at]) if len(self._last) else np.zeros(len(tick), bool)
 
+    def stretches_before(self, tick: IntArray) -> IntArray:
+        """Return how many stretches begin before each of the engine's ticks."""
+        return np.searchsorted(self._first, tick, "left")
+
     def begins(self) -> list[int]:
         """Return for each stretch the engine's clock tick at whose end all answers before it are there."""
-        return [first + each.lag for first, each in zip(self._first.tolist(), self._stretches, strict=True)]
+        return [first + each.lag for first, each in zip(self._first.tolist(), self.stretches, strict=True)]
 
     def ends(self) -> dict[int, QuietStretch]:
         """Return each stretch by the engine's clock tick at whose end all its answers are there."""
-        return {last + each.lag: each for last, each in zip(self._last.tolist(), self._stretches, strict=True)}
+        return {last + each.lag: each for last, each in zip(self._last.tolist(), self.stretches, strict=True)}
 
 
 class ShownUpdates:
-    """Gives updates the ticks of the recording; leaves the answers in quiet stretches out, and counts them."""
+    """Gives updates the ticks of the recording; leaves the answers in quiet stretches out, and counts them.
+
+    Windows since the start of a query count the readings that were due in the removed part of a stretch. These are as many in
+    each period, so two windows of the stretch tell how many to add to the coverage of those behind it.
+    """
 
     def __init__(self, clock: ShortenedClock) -> None:
         self._clock = clock
         self._ticks: dict[int, list[IntArray]] = {}  # those left out of the current stretch, by query
+        self._coverage: dict[int, list[CoverageColumns]] = {}  # of the windows among them, in the same order
+        self._ended = 0  # stretches whose answers are all there
+        self._lacking: dict[tuple[int, int], Mapping[str, tuple[int, int]]] = {}  # by query and stretch
 
     def restore(self, update: Update) -> Update | None:
         """Return an update of the engine with the ticks of the recording, without answers in quiet stretches."""
@@ -86,8 +98,12 @@ class ShownUpdates:
                 return replace(update, clock=self._clock.restore_one(update.clock))
             case WindowUpdates():
                 shown = self._note(update.query, update.tick)
+                if not shown.all():
+                    self._coverage.setdefault(update.query, []).append(coverage_of(update.coverage, ~shown))
                 found = update if shown.all() else update.select(shown)
-                return replace(found, tick=self._clock.restore(found.tick)) if len(found) else None
+                if not len(found):
+                    return None
+                return replace(found, tick=self._clock.restore(found.tick), coverage=self._complete(found))
             case TupleUpdates():
                 return replace(update, tick=self._clock.restore(update.tick))
             case EpochMarks():
@@ -109,9 +125,45 @@ class ShownUpdates:
             count = len(tick) + stretch.removed // stretch.period * recurring
             last = int(tick.max()) + stretch.removed
             before = stretch.last_shown - first
+            self._find_lacking(query, self._ended)
             found.append(SkippedAnswers(query, int(tick.min()) + before, last + before, int(count)))
-        self._ticks = {}
+        self._ticks, self._coverage = {}, {}
+        self._ended += 1
         return found
+
+    def _complete(self, update: WindowUpdates) -> CoverageColumns:
+        """The coverage of windows, with what the stretches before them lack."""
+        behind = self._clock.stretches_before(update.tick)
+        found = update.coverage
+        for number in range(int(behind.max())):
+            later = (behind > number).astype(np.int64)
+            lacking = self._find_lacking(update.query, number)
+            found = {
+                name: of and (of[0] + later * lacking[name][0], of[1] + later * lacking[name][1])
+                if name in lacking
+                else of
+                for name, of in found.items()
+            }
+        return found
+
+    def _find_lacking(self, query: int, number: int) -> Mapping[str, tuple[int, int]]:
+        """By extent, the (used, due) readings of the removed part of a stretch in windows that reach back before it.
+
+        All windows of the stretch precede those behind it, so they are noted by then. A query without one began behind it.
+        """
+        key = query, number
+        if key not in self._lacking and number == self._ended and query in self._coverage:
+            tick, parts = np.concatenate(self._ticks[query]), self._coverage[query]
+            stretch = self._clock.stretches[number]
+            earlier, periods = int(np.searchsorted(tick, tick[-1] - stretch.period)), stretch.removed // stretch.period
+            lacking = {}
+            for name in parts[0]:
+                columns = [of for part in parts if (of := part[name]) is not None]
+                if columns:
+                    used, due = (np.concatenate([of[at] for of in columns]) for at in (0, 1))
+                    lacking[name] = periods * int(used[-1] - used[earlier]), periods * int(due[-1] - due[earlier])
+            self._lacking[key] = lacking
+        return self._lacking.get(key, {})
 
     def _marks(self, update: EpochMarks, query: int | None = None) -> EpochMarks:
         shown = self._note(update.query if query is None else query, update.tick)

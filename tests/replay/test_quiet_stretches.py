@@ -142,6 +142,9 @@ INPUTS = {
         "SELECT v FROM q [FROM NOW-3 TO NOW-1 SLIDE 2 SEC]",
         "SELECT SUM(v) AS s FROM p [FROM NOW-2 TO NOW SLIDE 2 ROWS]",
         "SELECT COUNT(*) AS n FROM p [UNBOUNDED SLIDE 5 SEC]",
+        "SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 5 SEC]",
+        "SELECT site, MAX(v) AS m FROM r [UNBOUNDED] WHERE site > 1 GROUP BY site",
+        "SELECT COUNT(*) AS n FROM (SELECT v FROM r WHERE v > 3) [UNBOUNDED SLIDE 3 SEC]",
         "ISTREAM(SELECT v FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
         "DSTREAM(SELECT site, v FROM r [NOW])",
         "RSTREAM(SELECT v, COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 3 SEC] GROUP BY v)",
@@ -160,7 +163,7 @@ def test_query_skips_quiet_stretches_and_answers_the_same(text):
     "text",
     [
         "SELECT tick, v FROM p WHERE tick > 400",
-        "SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 5 SEC]",
+        "ISTREAM(SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 5 SEC])",
         "SELECT COUNT(*) AS n FROM r [FROM NOW-2 TO NOW SLIDE 2 ROWS]",
         "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
         "RSTREAM(SELECT v FROM t [SCAN 7 SEC])",
@@ -234,6 +237,15 @@ def test_two_readings_10_billion_ticks_apart_take_few_windows():
         *((tick, [(1,)]) for tick in range(4)),
         (10**10, [(2,)]),
     ]
+
+
+def test_coverage_since_start_counts_due_in_10_billion_ticks():
+    inputs = {"r": [{"_tick": tick, "_site": 1 + tick % 4 // 2, "v": 1} for tick in (0, 2, 10**10)]}
+    text = "SELECT COUNT(*) AS n FROM r [UNBOUNDED]"
+    result, [skipped] = run("r: sensed (site:integer, v:integer) every 2 sec at sites 1, 2", inputs, [text], SKIP_FROM)
+    last = result.windows()[-1]
+    assert (last.tick, last.added, last.coverage) == (10**10, [(3,)], {"r": [3, 2 * (5 * 10**9 + 1)]})
+    assert len(result.windows()) + skipped.count == 5 * 10**9 + 1
 
 
 def test_recorded_ticks_keep_wide_gaps_in_any_order(rng):
