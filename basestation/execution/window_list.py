@@ -165,15 +165,14 @@ class WindowList:
 
     def before(self, windows: WindowCombinations) -> WindowCombinations:
         """The window before each one (6.2); NO_WINDOW before the first."""
-        answered = self.answered.all()
         at = self.answered.places(windows) - 1
-        found = answered.take(np.maximum(at, 0))
+        found = self.answered.take(np.maximum(at, 0))
         return replace(found, number=np.where(at < 0, NO_WINDOW, found.number))
 
     def with_successors(self, windows: WindowCombinations) -> WindowCombinations:
         """The windows and those that follow them, in order."""
-        answered = self.answered.all()
-        at = self.answered.places_behind(windows)
+        answered = self.answered
+        at = answered.places_behind(windows)
         if is_consecutive(at) and at[-1] == len(answered):  # they are the last ones
             return windows
         following = answered.take(distinct(at[at < len(answered)]))
@@ -182,8 +181,7 @@ class WindowList:
 
     def between(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
         """(first, end): the positions among answered windows of those with ticks low[i] to high[i]."""
-        ticks = self.answered.all().tick
-        return np.searchsorted(ticks, low), np.searchsorted(ticks, high, "right")
+        return self.answered.between(low, high)
 
     # --- what may be dropped -----------------------------------------------------------------------------------------
 

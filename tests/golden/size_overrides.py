@@ -49,6 +49,8 @@ SIZES = (
     (thresholds, "WAITING_TUPLES", 2),
     (thresholds, "MIN_COMPACTED", 0),
     (thresholds, "UNTRIMMED_ROWS", 0),
+    (thresholds, "SEGMENT_ROWS", 1),
+    (thresholds, "SEGMENT_ROWS", 3),
     (thresholds, "LINEAGE_PAIRS", 1),
     (thresholds, "WAITING_VERSIONS", 0),
     (thresholds, "WAITING_VERSIONS", 12),

@@ -8,6 +8,7 @@ from acquisition.arrays import AnyArray, IntArray
 from basestation.execution import thresholds
 from basestation.execution.columns.growable_array import spare_length
 from basestation.execution.columns.integer_arrays import is_consecutive
+from basestation.execution.columns.packed_array import PackedArray
 
 
 class DenseIdMap:
@@ -73,13 +74,40 @@ class DenseIdMap:
             self.base, self._end = number, len(kept)
 
 
-class DenseCounts(DenseIdMap):
-    """Counts by number, each in as few bytes as the greatest one takes."""
+class DenseCounts:
+    """Counts by number, zero until set, in a few bytes each. Numbers below `base` were dropped and must not be read."""
 
     def __init__(self) -> None:
-        super().__init__(np.int16)
+        self.base = 0
+        self._counts = PackedArray(np.empty(0, np.int64))
+
+    def __getitem__(self, numbers: IntArray | slice) -> IntArray:
+        return self._counts[self._places(numbers)]
 
     def __setitem__(self, numbers: IntArray | slice, values: IntArray) -> None:
-        while int(values.max(initial=0)) > np.iinfo(self._values.dtype).max:
-            self._values = self._values.astype(f"i{2 * self._values.itemsize}")
-        super().__setitem__(numbers, values)
+        places = self._places(numbers, len(values))
+        if isinstance(places, slice) and places.start == len(self._counts):
+            self._counts.extend(values)
+        else:
+            self._counts.put(np.arange(places.start, places.stop) if isinstance(places, slice) else places, values)
+
+    def _places(self, numbers: IntArray | slice, appended: int = 0) -> IntArray | slice:
+        """Return where the counts of numbers are; make room for all but `appended` ones that go on where the counts end."""
+        if not isinstance(numbers, slice):
+            if not is_consecutive(numbers):
+                self._extend(int(numbers.max(initial=self.base - 1)) + 1)
+                return numbers - self.base
+            numbers = slice(int(numbers[0]), int(numbers[-1]) + 1)
+        self._extend(numbers.start if appended and numbers.start - self.base >= len(self._counts) else numbers.stop)
+        return slice(numbers.start - self.base, numbers.stop - self.base)
+
+    def _extend(self, end: int) -> None:
+        missing = end - self.base - len(self._counts)
+        if missing > 0:
+            self._counts.extend(np.zeros(missing, np.int64))
+
+    def drop_before(self, number: int) -> None:
+        """Drop the counts of smaller numbers."""
+        if number > self.base:
+            self._counts.drop(min(number - self.base, len(self._counts)))
+            self.base = number

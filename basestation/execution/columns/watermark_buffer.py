@@ -38,6 +38,11 @@ class WatermarkBuffer:
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
+    @property
+    def idents(self) -> IntArray:
+        """The numbers of the waiting tuples."""
+        return np.concatenate([NO_TICKS, *(part.ident for part in self._parts)])
+
     def _wait(self, tuples: Tuples, ordered: bool = False) -> None:
         if len(tuples):
             self._parts.append(tuples if ordered else tuples.in_order())

@@ -10,7 +10,7 @@ import numpy as np
 from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.algebra.vector import Selection, as_positions, cached_arange, take_at
-from basestation.execution.columns.growable_array import ConstantOrArray, ProgressionOrArray
+from basestation.execution.columns.compact_arrays import ConstantOrArray, ProgressionOrArray
 from basestation.execution.columns.integer_arrays import is_consecutive, stable_argsort
 
 NEVER = 2**62

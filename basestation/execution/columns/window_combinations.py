@@ -12,8 +12,10 @@ import numpy as np
 
 from acquisition.arrays import AnyArray, BoolArray, IntArray
 from basestation.algebra.vector import Selection, as_positions, take_at
-from basestation.execution.columns.growable_array import ConstantOrArray, ProgressionOrArray
+from basestation.execution import thresholds
+from basestation.execution.columns.compact_arrays import ConstantOrArray, ProgressionOrArray
 from basestation.execution.columns.integer_arrays import as_slice, is_consecutive, rank_distinct
+from basestation.execution.columns.window_batch import NEVER
 
 _NONE: IntArray = np.empty(0, np.int64)
 
@@ -137,18 +139,26 @@ class AnsweredWindows:
 
     def find(self, ticks: IntArray, n: IntArray) -> IntArray:
         """Return the position of the window with each key; -1 if there is none."""
-        held = self.all()
-        if not len(held):
+        if not len(self):
             return np.full(len(ticks), -1)
-        last = slice(max(0, len(held) - len(ticks)), None)
-        if np.array_equal(held.tick[last], ticks) and np.array_equal(held.n[last], n):
-            return np.arange(max(0, len(held) - len(ticks)), len(held))
+        last = self.take(slice(max(0, len(self) - len(ticks)), len(self)))
+        if np.array_equal(last.tick, ticks) and np.array_equal(last.n, n):
+            return np.arange(max(0, len(self) - len(ticks)), len(self))
+        held = self.all()
         at = np.searchsorted(held.tick, ticks)
         if (held.tick[1:] == held.tick[:-1]).any():
             room = max(int(held.n.max()), int(n.max(initial=0))) + 1
             at = np.searchsorted(np.searchsorted(held.tick, held.tick) * room + held.n, at * room + n)
         at = np.minimum(at, len(held) - 1)
         return np.where((held.tick[at] == ticks) & (held.n[at] == n), at, -1)
+
+    def between(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+        """Return (first, end): the positions of the windows with ticks low[i] to high[i]."""
+        least, begin = int(low.min(initial=NEVER)), max(0, len(self) - thresholds.PACKED_VALUES)
+        if begin and int(self._columns[1][slice(begin, begin + 1)][0]) >= least:
+            begin = 0  # older ones are read only if they are asked for
+        ticks = self._columns[1][slice(begin, len(self))]
+        return begin + np.searchsorted(ticks, low), begin + np.searchsorted(ticks, high, "right")
 
     def places(self, windows: WindowCombinations) -> IntArray:
         """Return the position of each window; where a withdrawn one would be inserted."""
@@ -159,13 +169,14 @@ class AnsweredWindows:
         return self._places(windows, after=True)
 
     def _places(self, windows: WindowCombinations, after: bool) -> IntArray:
-        held = self.all()
         if self._numbered and not windows.withdrawn.any():
-            if is_consecutive(held.number):
-                at: IntArray = np.clip(windows.number - held.number[0], 0, len(held))
+            numbers = self._columns[0].values
+            if is_consecutive(numbers):
+                at: IntArray = np.clip(windows.number - numbers[0], 0, len(numbers))
             else:
-                at = np.searchsorted(held.number, windows.number)
+                at = np.searchsorted(numbers, windows.number)
             return at + int(after)
+        held = self.all()
         keys = list(zip(held.tick.tolist(), held.n.tolist(), strict=True))
         wanted = zip(windows.tick.tolist(), windows.n.tolist(), strict=True)
         find = bisect_right if after else bisect_left

@@ -279,7 +279,7 @@ class RowJoinInput(JoinInput):
     def prepare(self, windows: WindowBatch) -> None:
         nonempty = windows.left <= windows.right
         windows = windows if nonempty.all() else windows.take(nonempty)
-        found = self._rows.numbered(int(windows.left.min()), int(windows.right.max())) if len(windows) else None
+        found = self._rows.numbered(windows) if len(windows) else None
         tuples = self.none if found is None else self._filter(_make_tuples(*found))
         if len(self.predicates):
             tuples = tuples.take(self.predicates.any(tuples.columns, len(tuples)))

@@ -11,9 +11,9 @@ import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
 from basestation.execution.columns.change import NO_KEYS
+from basestation.execution.columns.compact_arrays import ProgressionOrArray
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.dense_id_map import DenseCounts
-from basestation.execution.columns.growable_array import ProgressionOrArray
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.interfaces import CoverageFlow
 from basestation.execution.streams.coverage import count_coverage

@@ -14,7 +14,7 @@ from basestation.algebra.vector import Selection
 from basestation.execution.columns.bags import subtract_bag
 from basestation.execution.columns.integer_arrays import locate_ranges
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.columns.window_batch import WindowBatch, expand_ranges, merge_ranges, select_ranges
+from basestation.execution.columns.window_batch import NEVER, WindowBatch, expand_ranges, merge_ranges, select_ranges
 from basestation.execution.columns.window_contents import WindowContents, factorize
 from basestation.execution.interfaces import WindowSource
 from basestation.execution.relational.window_delta import (
@@ -46,8 +46,7 @@ class SlidingDelta:
 
     def except_all(self, windows: WindowBatch, first_windows: IntArray, second_windows: IntArray) -> WindowContents:
         """The rows that window first_windows[i] has and second_windows[i] has not, in order."""
-        if isinstance(self._input, TimeWindows):
-            self._input.recall(windows)
+        self._input.recall(windows)
         mine, theirs = windows.take(first_windows), windows.take(second_windows)
         came, went = _ends(mine, theirs), _ends(theirs, mine)
         reached = self._read(np.concatenate([came[1], went[1]]), np.concatenate([came[2], went[2]]))
@@ -84,7 +83,7 @@ class SlidingDelta:
     def _read(self, left: IntArray, right: IntArray) -> tuple[Tuples, WindowContents, IntArray, IntArray] | None:
         """(the tuples in ranges left[i] to right[i], each once; their rows after the steps, with a window for each tuple;
         where the rows of each range begin; how many they are). None where there never was a tuple."""
-        held = self._input.ordered_tuples()
+        held = self._input.ordered_tuples(int(left.min(initial=NEVER)))
         if held is None:
             return None
         tuples, numbers = held

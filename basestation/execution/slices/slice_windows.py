@@ -130,7 +130,7 @@ class SharedSlices(WindowStore):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again."""
-        return super().__getstate__() | {"_windows_found": {}, "_revisions_found": {}, "_two_stacks": TwoStacks()}
+        return vars(self) | {"_windows_found": {}, "_revisions_found": {}, "_two_stacks": TwoStacks()}
 
     def describe(self) -> OperatorDescription:
         kept = self.reach if self.recalls or self.reach is None else self.reach + self.stream.horizon

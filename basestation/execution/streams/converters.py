@@ -183,7 +183,7 @@ class ConverterStream(Stream):
     def _covered(self, owner: IntArray, positions: IntArray) -> list[CoverageRanges]:
         """The coverage of answered windows at positions, each for its owner."""
         distinct_positions, which = rank_distinct(positions)
-        covers = self.block.covers(self.block.answered.all().take(distinct_positions))
+        covers = self.block.covers(self.block.answered.take(distinct_positions))
         return [*(each.owned(owner, which) if each.intake else each for each in covers), *self.block.empty_covers()]
 
     def epochs(self) -> IntArray:

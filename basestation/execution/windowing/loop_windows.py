@@ -68,6 +68,9 @@ class LoopRowWindows(RowWindows):
     def _next_left(self) -> int:
         return self.earliest_left
 
+    def _open_left(self) -> int:
+        return self.earliest_left
+
     def forget(self, before: int, kept: WindowBatch) -> None:
         super().forget(before, kept)
         count = min(self.earliest_right - 1 - self._dropped, len(self._arrived))

@@ -8,11 +8,10 @@ from basestation.algebra.vector import Vector, constant
 from basestation.execution.columns.bags import number_occurrences
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
-from basestation.execution.columns.integer_arrays import is_consecutive
+from basestation.execution.columns.integer_arrays import find_in, locate_ranges
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
-from basestation.execution.columns.tuple_indexes import TupleIndexes
 from basestation.execution.columns.tuple_state import describe_tuples
-from basestation.execution.columns.tuples import TupleBuffer, Tuples
+from basestation.execution.columns.tuples import Tuples
 from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.columns.window_batch import (
     NEVER,
@@ -21,10 +20,12 @@ from basestation.execution.columns.window_batch import (
     concatenate_windows,
     expand_ranges,
     make_windows,
+    merge_ranges,
 )
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.description import OperatorDescription
 from basestation.execution.streams.stream import Stream
+from basestation.execution.windowing.row_store import RowStore
 from basestation.execution.windowing.stream_windows import StreamWindows, find_touched
 
 
@@ -37,10 +38,7 @@ class RowWindows(StreamWindows):
         self._latest = -NEVER  # the greatest tick of a row
         self.begin, self.end, self.slide = begin, end, slide
         self._arrivals = WatermarkBuffer()
-        self._rows = TupleBuffer()  # tuples that entered
-        self._numbered: tuple[Tuples, IntArray] | None = None  # the rows and their numbers, until these change
-        self._numbers = TupleIndexes()  # by tuple number the row, counting earlier ones too; 0: it is no row
-        self._first = 1  # rows before that one were dropped
+        self._rows = RowStore(stream, self._arrivals)  # tuples that entered; their numbers count earlier ones too
         self._made = NO_WINDOWS  # windows that rows have made and that were not given
         self._count = 0  # rows from 1 on
         self._since, self._earlier = -NEVER, 0  # so many rows arrived before tick `_since`: they are 0, -1, …
@@ -50,9 +48,8 @@ class RowWindows(StreamWindows):
     def describe(self) -> OperatorDescription:
         begin = "START" if self.begin is None else f"NOW{self.begin:+}" if self.begin else "NOW"
         end = f"NOW{self.end:+}" if self.end else "NOW"
-        rows, revised = self.max_rows, self.stream.max_tuples(self.horizon) if self.horizon else 0
-        limit = None if rows is None or revised is None else rows + revised
-        state = describe_tuples("rows", limit, self._rows.all(), len(self._ids))
+        limit = None if self.max_rows is None else self.max_rows + self.slide
+        state = describe_tuples("rows", limit, self._rows.held(), len(self._ids))
         return OperatorDescription("row windows", f"FROM {begin} TO {end} SLIDE {self.slide} ROWS", state)
 
     @property
@@ -87,81 +84,62 @@ class RowWindows(StreamWindows):
     def dirty(self, given: WindowBatch) -> BoolArray:
         """Windows with a corrected row, and those with a dirty tick in their range: their coverage may differ."""
         change = self.stream.change
-        rows = self._numbers.of(change.removed.ident)
-        mask = find_touched(np.sort(rows[rows >= self._first]) - self._earlier, given.left, given.right)
+        rows = self._rows.find(change.removed)
+        mask = find_touched(np.sort(rows[rows >= self._rows.first]) - self._earlier, given.left, given.right)
         if len(change.dirty_ticks):
-            mask |= find_touched(change.dirty_ticks, *self._ticks_of(given))
+            bounds = self._rows.tick_bounds(given.left + self._earlier, given.right + self._earlier)
+            near = np.flatnonzero(find_touched(change.dirty_ticks, *bounds))
+            mask[near] |= find_touched(change.dirty_ticks, *self._ticks_of(given.take(near)))
         return mask
 
     def _ticks_of(self, given: WindowBatch) -> tuple[IntArray, IntArray]:
         """The least and the greatest tick of the rows of each window; an empty range without rows."""
-        low, high = np.ones(len(given), np.int64), np.zeros(len(given), np.int64)
-        held = self.ordered_tuples()
-        if held is None or not len(given):
-            return low, high
-        rows, numbers = held
-        first = np.searchsorted(numbers, given.left)
-        end = np.searchsorted(numbers, given.right, "right")
-        nonempty = first < end
-        edges = np.stack([first[nonempty], end[nonempty]], axis=1).ravel()
-        ticks = np.append(rows.tick, 0)  # an edge may lie behind the last row
-        low[nonempty] = np.minimum.reduceat(ticks, edges)[::2]
-        high[nonempty] = np.maximum.reduceat(ticks, edges)[::2]
-        return low, high
+        self.recall(given)
+        low, high = self._rows.ticks(given.left + self._earlier, given.right + self._earlier)
+        return np.where(low <= high, low, 1), np.where(low <= high, high, 0)
 
-    def _held(self) -> tuple[Tuples, IntArray] | None:
-        """(the rows as they came, their numbers); None where there never were any."""
-        rows = self._rows.all()
-        if rows is None:
-            return None
-        if self._numbered is None or rows is not self._numbered[0]:
-            self._numbered = rows, self._numbers.of(rows.ident) - self._earlier
-        return self._numbered
+    def recall(self, given: WindowBatch) -> None:
+        """Make sure that the rows of given windows are held."""
+        self._rows.recall(given.left + self._earlier, given.right + self._earlier)
 
-    def ordered_tuples(self) -> tuple[Tuples, IntArray] | None:
-        held = self._held()
-        if held is None:
-            return None
-        rows, numbers = held
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
-            rows, numbers = rows.take(order), numbers[order]
-        return rows, numbers
+    def ordered_tuples(self, first: int) -> tuple[Tuples, IntArray] | None:
+        held = self._rows.ordered(first + self._earlier)
+        return None if held is None else (held[0], held[1] - self._earlier)
 
     def apply(self) -> None:
         change = self.stream.change
-        if len(change.removed) and (held := self._rows.all()) is not None:
-            self._rows.keep(~np.isin(held.ident, change.removed.ident))
-            was_row = self._numbers.of(change.inserted.ident) >= self._first
-            self._rows.add(change.inserted.take(was_row & ~change.is_new))  # a replacement keeps its row (12.1)
+        self._rows.apply(change)
         self._arrivals.apply(change.inserted, change.is_new, change.removed)
         entering = self._arrivals.ready(self.stream.watermark)
         if entering is not None:
-            self._enter(entering)
+            self._rows.enter(entering)
+            self._count_rows(entering.tick, entering.arrival)
+        self._rows.trim(self._open_left() + self._earlier)
 
     def load_rows(self, change: Change, since: int | None = None) -> None:
         """Number the rows that are here: they count from the start of the query (1.1), or from tick `since` on (10.7)."""
         waiting = change.inserted.arrival > change.watermark
         self._arrivals.apply(change.inserted, waiting, change.removed)
         entered = change.inserted.take(~waiting).in_order()
-        self._hold(entered)
         self._since = NEVER if since is None else since
-        self._number(*(self.stream.row_history() or (entered.ident, entered.arrival)))
+        history = self.stream.row_history()
+        if history is None:
+            arrivals = entered.arrival
+            self._rows.enter(entered)
+        else:
+            idents, arrivals = history
+            order = np.argsort(idents)
+            at, known = find_in(idents[order], entered.ident)
+            numbers = 1 + order[at[known]]
+            by_number = np.argsort(numbers)
+            self._rows.load(entered.take(known).take(by_number), numbers[by_number], 1 + len(idents))
+        self._count_rows(entered.tick, arrivals)
         self._since = -NEVER if since is None else since
+        self._rows.trim(self._open_left() + self._earlier)
 
-    def _enter(self, tuples: Tuples) -> None:
-        self._hold(tuples)
-        self._number(tuples.ident, tuples.arrival)
-
-    def _hold(self, tuples: Tuples) -> None:
-        self._latest = max(self._latest, int(tuples.tick.max(initial=-NEVER)))
-        self._rows.add(tuples)
-
-    def _number(self, idents: IntArray, arrivals: IntArray) -> None:
-        """Give numbers to the next rows, in order."""
-        self._numbered = None
-        if len(idents):
-            self._numbers.enter(idents, is_consecutive(idents))
+    def _count_rows(self, ticks: IntArray, arrivals: IntArray) -> None:
+        """Make the windows of the next rows, which are in order of arrival."""
+        self._latest = max(self._latest, int(ticks.max(initial=-NEVER)))
         earlier = int(np.searchsorted(arrivals, self._since))
         self._earlier += earlier
         if len(arrivals) > earlier:
@@ -191,17 +169,19 @@ class RowWindows(StreamWindows):
         given, self._made = self._made.take(slice(0, count)), self._made.take(slice(count, None))
         return given
 
-    def numbered(self, low: int, high: int) -> tuple[IntArray, dict[int, Vector]] | None:
-        """(numbers, columns) of the rows from one number to another; None where there never were any."""
-        held = self.ordered_tuples()
+    def numbered(self, given: WindowBatch) -> tuple[IntArray, dict[int, Vector]] | None:
+        """(numbers, columns) of the rows of windows, each row once, in order; None where there are none."""
+        self.recall(given)
+        held = self.ordered_tuples(int(given.left.min(initial=NEVER)))
         if held is None:
             return None
         rows, numbers = held
-        there = slice(*np.searchsorted(numbers, (low, high + 1)).tolist())
-        return numbers[there], self.untagged(rows.take(there))
+        _, at = merge_ranges(*locate_ranges(numbers, given.left, given.right))
+        return numbers[at], self.untagged(rows.take(at))
 
     def content(self, given: WindowBatch) -> WindowContents | None:
-        held = self.ordered_tuples()
+        self.recall(given)
+        held = self.ordered_tuples(int(given.left.min(initial=NEVER)))
         if held is None:
             return None
         rows, numbers = held
@@ -221,13 +201,7 @@ class RowWindows(StreamWindows):
     def final(self, before: int, given: WindowBatch) -> BoolArray:
         """Rows have ticks in any order: a tuple stamped ahead may still change when rows after it no longer do."""
         open_from = self.stream.open_from(before)
-        held = self._held()
-        if held is not None:
-            rows, numbers = held
-            open_rows = rows.tick >= open_from
-            if open_rows.any():
-                return (given.right < int(numbers[open_rows].min())) & (given.tick < open_from)
-        return given.tick < open_from
+        return (given.right + self._earlier < self._rows.first_at(open_from)) & (given.tick < open_from)
 
     def _next_left(self) -> int:
         """The first row that windows to come can reach."""
@@ -235,15 +209,13 @@ class RowWindows(StreamWindows):
             return 1
         return self._count - self._count % self.slide + self.slide + self.begin
 
+    def _open_left(self) -> int:
+        """The first row in windows that are not given yet, and in the one before them, from which a converter tells the next apart."""
+        first = min(self._next_left(), int(self._made.left.min(initial=NEVER)))
+        return first if self.begin is None else first - self.slide
+
     def forget(self, before: int, kept: WindowBatch) -> None:
-        """Keep the rows that the kept windows and those to come can reach; the stream keeps the ticks of these rows."""
-        held = self._held()
-        if held is None:
-            self.stream.need(before)
-            return
+        """Drop the rows that no window can reach, and those that only kept windows reach, which the stream has, too."""
         first = min(self._next_left(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
-        self._first = max(self._first, first + self._earlier)
-        rows, self._numbered = held[0].take(held[1] >= first), None
-        self._rows.keep(held[1] >= first)
-        self.stream.need(min(before, int(rows.tick.min(initial=NEVER))))
-        self._numbers.drop_before(min(self.stream.first, int(rows.ident.min(initial=NEVER))))
+        self._rows.forget(first + self._earlier, self._open_left() + self._earlier)
+        self.stream.need(min(before, self._rows.least_tick))

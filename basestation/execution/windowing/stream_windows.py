@@ -75,8 +75,12 @@ class StreamWindows(ABC):
         """Take in the change of the stream."""
 
     @abstractmethod
-    def ordered_tuples(self) -> tuple[Tuples, IntArray] | None:
-        """(all held tuples, ascending; by which number windows contain each: its tick or row). None if there never were any."""
+    def recall(self, given: WindowBatch) -> None:
+        """Make sure that the tuples of given windows are held."""
+
+    @abstractmethod
+    def ordered_tuples(self, first: int) -> tuple[Tuples, IntArray] | None:
+        """(held tuples, ascending; by which number windows contain each: its tick or row), from a number on; None without any."""
 
     @abstractmethod
     def content(self, given: WindowBatch) -> WindowContents | None:

@@ -65,7 +65,6 @@ class TimeWindows(StreamWindows):
         return NextDue(self._next + self.stream.lag)
 
     def recall(self, given: WindowBatch) -> None:
-        """Make sure that the tuples of given windows are held."""
         self.store.recall(given.left, given.right)
 
     def _held(self) -> Tuples | None:
@@ -108,7 +107,7 @@ class TimeWindows(StreamWindows):
     def apply(self) -> None:
         """Nothing: the store takes changes in."""
 
-    def ordered_tuples(self) -> tuple[Tuples, IntArray] | None:
+    def ordered_tuples(self, first: int) -> tuple[Tuples, IntArray] | None:
         held = self._held()
         return None if held is None else (held, held.tick)
 

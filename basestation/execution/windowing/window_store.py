@@ -33,6 +33,29 @@ class WindowReader(Protocol):
         """The first tick that it reads, but for windows that are revised."""
 
 
+class StreamReader:
+    """Reads a stream for one of its readers: as it was before its last step until the reader has taken in the change of that step."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.taken: Change | None = getattr(stream, "change", None)
+        """The change that the reader took in last."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the change that was taken in last: streams are saved without it, too."""
+        return vars(self) | {"taken": None}
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the stream took its step and the reader did not yet."""
+        return self.taken is not getattr(self.stream, "change", None)
+
+    def read(self, stream: Stream, low: int, high: int) -> Tuples:
+        """The tuples from tick low to tick high of a stream that takes its step together with the one of the reader."""
+        found = stream.between(low, high)
+        return stream.change.undo(found, low, high) if self.is_behind else found
+
+
 class WindowStore(Operator):
     """State over one stream, shared by readers that need the same of it; a TupleState (`interfaces.py`)."""
 
@@ -50,11 +73,7 @@ class WindowStore(Operator):
         """The ticks behind the watermark that the widest window reaches back; None for landmark windows and loops."""
         self._kept_from = NEVER  # all tuples from that tick on are held
         self._recalled = TickSpans()  # and those in these ranges
-        self._taken: Change | None = getattr(stream, "change", None)  # the change that was taken in last
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the change that was taken in last: streams are saved without it, too."""
-        return vars(self) | {"_taken": None}
+        self._past = StreamReader(stream)
 
     def begin(self, reader: WindowReader) -> None:
         """Add a reader."""
@@ -85,7 +104,7 @@ class WindowStore(Operator):
     @property
     def is_behind(self) -> bool:
         """Whether the stream took its step and the store did not yet."""
-        return self._taken is not getattr(self.stream, "change", None)
+        return self._past.is_behind
 
     def read_parts(self, low: int, high: int) -> Iterable[Tuples]:
         """The tuples of the stream from tick low to tick high; before `apply` as they were before the step."""
@@ -93,8 +112,7 @@ class WindowStore(Operator):
 
     def read(self, stream: Stream, low: int, high: int) -> Tuples:
         """The same of another stream that takes its step together with this one."""
-        found = stream.between(low, high)
-        return stream.change.undo(found, low, high) if self.is_behind else found
+        return self._past.read(stream, low, high)
 
     def refill(self) -> None:
         """Read all that is kept anew: the stream has other tuples now."""
@@ -142,7 +160,7 @@ class WindowStore(Operator):
         self._trim()
         change, held = self.stream.change, len(self)
         self.take(change)
-        self._taken = change
+        self._past.taken = change
         self.counts.rows_in += change.inserted_count + len(change.removed)
         self.counts.inserted += change.inserted_count
         self.counts.purged += max(0, held + change.inserted_count - len(self))

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from basestation.execution.columns.compact_arrays import ProgressionOrArray
 from basestation.execution.columns.dense_id_map import DenseCounts
-from basestation.execution.columns.growable_array import ProgressionOrArray
 
 RUNS = st.lists(
     st.one_of(

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from acquisition.batch import Batch, unit_weights
+from basestation.execution import thresholds
 from basestation.execution.engine import Engine
+from basestation.execution.query_block import QueryBlock
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
@@ -18,6 +20,7 @@ s: sensed (site:integer, time:integer, w:integer) every 30 sec at sites 1 .. 6 w
 p: pushed (site:integer, v:integer) wait 10 sec {late}
 """
 WINDOW = "[FROM NOW-5 TO NOW SLIDE 1 MIN]"
+ROWS = "[FROM NOW-9 TO NOW SLIDE 4 ROWS]"
 FORMS = {
     "tuples": "SELECT site, v FROM r WHERE v > 3",
     "aggregate": f"SELECT site, AVG(v) AS a, COUNT(*) AS n FROM r {WINDOW} GROUP BY site",
@@ -33,6 +36,19 @@ FORMS = {
     "union": f"SELECT AVG(v) AS a FROM (SELECT v FROM r UNION ALL SELECT w AS v FROM s) {WINDOW}",
     "indexes": f"SELECT x, v FROM (SELECT index AS x, v FROM p WHERE v > 20) {WINDOW}",
     "nested": f"SELECT SUM(a) AS b FROM RSTREAM(SELECT SUM(v) AS a FROM r {WINDOW}) [FROM NOW-20 TO NOW SLIDE 2 MIN]",
+}
+ROW_FORMS = {
+    "rows": f"SELECT site, v FROM r {ROWS}",
+    "each row": "SELECT MAX(v) AS high FROM p [FROM NOW-9 TO NOW-2 SLIDE 1 ROWS]",
+    "rows of a selection": f"SELECT SUM(v) AS a, COUNT(*) AS n FROM (SELECT v FROM r WHERE v > 20) {ROWS}",
+    "rows of a union": f"SELECT v FROM (SELECT v FROM r WHERE v > 9 UNION ALL SELECT w AS v FROM s UNION ALL SELECT v FROM p) {ROWS}",
+    "rows of insertions": f"SELECT COUNT(*) AS n, MAX(v) AS high FROM ISTREAM(SELECT v FROM r {WINDOW}) {ROWS}",
+    "insertions of rows": f"ISTREAM(SELECT site, v FROM r {ROWS})",
+    "deletions of rows": f"DSTREAM(SELECT site, MAX(v) AS high FROM p {ROWS} GROUP BY site)",
+    "join with rows": f"SELECT COUNT(*) AS n, MAX(w) AS b FROM r {ROWS}, s {WINDOW} WHERE r.site = s.site",
+    "loop over rows": "SELECT MAX(v) AS high FROM r FOR (t = 10; t < 400; t += 3) { WindowIs(r ROWS, t - 8, t); }",
+    "backward loop over rows": "SELECT SUM(v) AS a FROM p FOR (t = 200; t > 0; t -= 9) { WindowIs(p ROWS, t - 8, t); }",
+    "rows since the start": "SELECT SUM(v) AS a FROM r [UNBOUNDED SLIDE 20 ROWS]",
 }
 
 
@@ -57,7 +73,9 @@ def epochs_of(first, count):
 
 def saved_after(form, late, queries):
     # Queries with their own computed column below the window share nothing there.
-    texts = [FORMS[form].replace("r [", f"(SELECT site, time, v + {k} AS v FROM r) AS r [", 1) for k in range(queries)]
+    below = f"(SELECT site, time, v + {{}} AS v FROM r{' WHERE v > 9' if form == 'rows of a selection' else ''}) AS r ["
+    text = (FORMS | ROW_FORMS)["rows" if form == "rows of a selection" else form]
+    texts = [text.replace("r [", below.format(k), 1) for k in range(queries)]
     engine = engine_of(texts, late)
     for first in range(0, EPOCHS, 20):
         for name, batch in epochs_of(first, 20):
@@ -67,7 +85,7 @@ def saved_after(form, late, queries):
 
 
 @pytest.mark.promise("bounded-memory")
-@pytest.mark.parametrize("form", ["aggregate", "rows of a window", "join"])
+@pytest.mark.parametrize("form", ["aggregate", "rows of a window", "join", "rows", "rows of a selection"])
 def test_state_of_a_query_does_not_grow_with_the_horizon(form):
     short, long = (
         saved_after(form, late, 5) - saved_after(form, late, 1)
@@ -127,12 +145,12 @@ def disturbances(rng, epochs):
     return held, corrections
 
 
-def answers_of(rng_state, rng, epochs, **how):
-    """All updates of all forms, under late rows and corrections, as values that can be compared."""
+def answers_of(texts, rng_state, rng, epochs, **how):
+    """All updates of some queries, under late rows and corrections, as values that can be compared."""
     rng.setstate(rng_state)
     held, corrections = disturbances(rng, epochs)
     restored = how.pop("restored", False)
-    engine = engine_of(FORMS.values(), **how)
+    engine = engine_of(texts, **how)
     catalog = read_schema(SCHEMA.format(late=""), tick_ms=1_000)
     away = {(name, epoch, row): at for at, rows in held.items() for epoch, row, name in rows}
     updates = []
@@ -167,9 +185,44 @@ def lines_of(update):
 
 
 @pytest.mark.promise("late-readings")
-@pytest.mark.parametrize("seed", range(count_of(3, 30)))
-def test_answers_are_the_same_however_often_state_is_tidied(seed, rng):
-    state = rng.getstate()
-    seldom = answers_of(state, rng, 60, tidy_every=10_000)
-    assert answers_of(state, rng, 60, tidy_every=1) == seldom
-    assert answers_of(state, rng, 60, tidy_every=5, restored=True) == seldom
+@pytest.mark.parametrize("seed", range(count_of(2, 30)))
+@pytest.mark.parametrize("forms", [FORMS, ROW_FORMS], ids=["ticks", "rows"])
+def test_answers_are_the_same_however_often_state_is_tidied(forms, seed, rng, monkeypatch):
+    state, texts = rng.getstate(), forms.values()
+    seldom = answers_of(texts, state, rng, 50, tidy_every=10_000)
+    assert answers_of(texts, state, rng, 50, tidy_every=5, restored=True) == seldom
+    monkeypatch.setattr(thresholds, "UNTRIMMED_ROWS", 0)
+    monkeypatch.setattr(thresholds, "SEGMENT_ROWS", 7)
+    assert answers_of(texts, state, rng, 50, tidy_every=1) == seldom
+
+
+def test_loop_over_rows_that_is_over_holds_none():
+    engine = engine_of(
+        ["SELECT v FROM r FOR (t = 1; t < 40; t += 1) { WindowIs(r ROWS, t - 1, t); }"], "late revise by 1 min"
+    )
+    for first in range(200):
+        for name, batch in epochs_of(first, 1):
+            engine.deliver(name, batch)
+        engine.on_clock(first * EVERY + 5)
+    [block] = [of for of in engine._graph._operators.values() if isinstance(of, QueryBlock)]
+    held = block.inputs[0]._rows.held()
+    assert len(held) <= 64 * SITES
+
+
+def test_late_reading_of_each_epoch_recalls_rows_that_it_covers():
+    """A reading that comes 100 epochs late changes the coverage of the windows of its epoch, and their rows are not held."""
+    engine = engine_of([ROW_FORMS["rows"]])
+    late = {epoch: 2 for epoch in range(50)}
+    revised = []
+    for epoch in range(250):
+        for name, batch in epochs_of(epoch, 1):
+            engine.deliver(name, batch.take(np.arange(SITES) != late.get(epoch)))
+        if epoch - 100 in late:
+            batch = dict(epochs_of(epoch - 100, 1))["r"].take(np.array([late[epoch - 100]]))
+            engine.deliver(
+                "r", Batch(batch.tick, batch.site, np.array([epoch * EVERY + 5]), batch.weight, batch.columns)
+            )
+        for update in split_singly(engine.on_clock(epoch * EVERY + 5)):
+            if update.revision:
+                revised.append((update.tick, update.coverage["r"]))
+    assert len(revised) >= 100 and {tick // EVERY for tick, _ in revised} >= set(range(10, 49))
