@@ -47,28 +47,26 @@ class PastAnswers:
         """The oldest query whose past is missing, at most once in SLICE_MS."""
         if not self.held or now_ms < self._sliced_ms + SLICE_MS:
             return None
-        return next((number for number in self.held if not _is_over(number, queries)), None)
+        return next((number for number in self.held if not self._is_over(number, queries)), None)
 
     def end_clock(self, number: int, clock: int) -> list[Update]:
         """The updates of a query at the end of a clock tick."""
         return self.by_query[number].answer(clock)
 
     def drop(self, number: int) -> None:
-        """Forget a query: where it is resumed, it goes on in the engine of the station."""
+        """Forget a query."""
         self.by_query.pop(number, None)
         self.held.pop(number, None)
 
     def drop_ended(self, queries: Queries) -> None:
         """Forget the queries that answer nothing more."""
-        for number in [number for number in self.by_query if _is_over(number, queries)]:
+        for number in [number for number in self.by_query if self._is_over(number, queries)]:
             self.drop(number)
 
     def drop_settled(self) -> None:
         """Forget the queries whose past may not change any more."""
         for number in [number for number, past in self.by_query.items() if past.is_settled]:
-<<<<<<< HEAD
-            del self.by_query[number]
-            self.held.pop(number, None)
+            self.drop(number)
 
     def _is_over(self, number: int, queries: Queries) -> bool:
         query = queries.get(number)
@@ -76,9 +74,6 @@ class PastAnswers:
             return True
         past = self.by_query[number]  # resumed, a query goes on in the engine of the station
         return query.state is QueryState.PAUSED and (isinstance(past, ReplayedQuery) or past.is_complete)
-=======
-            self.drop(number)
->>>>>>> 0dbe29b5 (Answer the past of a query that pauses before its slices are done)
 
     def deliver(self, extent: str, batch: Batch) -> None:
         """Take a delivery."""
@@ -99,8 +94,3 @@ class PastAnswers:
         """Let a query answer nothing after a tick."""
         if number in self.by_query:
             self.by_query[number].limit(last)
-
-
-def _is_over(number: int, queries: Queries) -> bool:
-    query = queries.get(number)
-    return query is None or query.state in (QueryState.STOPPED, QueryState.FAILED)

@@ -219,13 +219,7 @@ class Station:
         """Let a query run no more until it is resumed; nothing revises its windows. KeyError, QueryStateError."""
         self._answer(now_ms)
         paused = self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
-<<<<<<< HEAD
         self.past.drop_ended(self.world.queries)
-=======
-        while number in self.past.held:  # windows from before the pause
-            self._publish_past(number, self.past.advance(number, now_ms), now_ms)
-        self.past.drop(number)
->>>>>>> 0dbe29b5 (Answer the past of a query that pauses before its slices are done)
         return paused
 
     def fail(self, number: int, now_ms: int, reason: str) -> QueryRecord:
