@@ -17,6 +17,7 @@ from acquisition.errors import InputError
 from acquisition.extent import Extent
 from acquisition.schema import Type
 from acquisition.sources.recorded_table import RecordedTable
+from acquisition.sources.senml_columns import SEPARATORS, TimeRules, read_columns
 from gateway.errors import MoteloomError
 
 RELATIVE = 2**28
@@ -24,7 +25,7 @@ RELATIVE = 2**28
 DEVICE = "device"
 LARGEST_SECONDS = 253_402_300_800
 """The end of the year 9999."""
-_NAME = re.compile(r"(?:(?P<device>.*)[:/._])?(?P<attribute>[^:/._]+)", re.DOTALL)
+_NAME = re.compile(rf"(?:(?P<device>.*)[{SEPARATORS}])?(?P<attribute>[^{SEPARATORS}]+)", re.DOTALL)
 _BASES = "bn", "bt", "bu", "bv", "bs", "bver"
 _VALUES = "v", "vs", "vb", "vd"
 Reject = Callable[[int, str | None, str, str], None]
@@ -35,6 +36,18 @@ def read_senml(
     body: bytes, extent: Extent, reject: Reject, tick_ms: int, now_ms: int
 ) -> Iterator[tuple[RecordedTable, IntArray]]:
     """The tuples of a pack of records, each with the number of its first record. A record that is wrong is rejected."""
+    device = DEVICE if _has_device(extent) else None
+    found = read_columns(body, extent, device, TimeRules(RELATIVE, LARGEST_SECONDS, tick_ms, now_ms))
+    if found is not None:
+        yield found
+        return
+    yield from _read_records(body, extent, reject, tick_ms, now_ms)
+
+
+def _read_records(
+    body: bytes, extent: Extent, reject: Reject, tick_ms: int, now_ms: int
+) -> Iterator[tuple[RecordedTable, IntArray]]:
+    """The tuples record by record."""
     try:
         pack = json.loads(body)
         if not isinstance(pack, list):

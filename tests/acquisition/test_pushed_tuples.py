@@ -2,6 +2,7 @@
 
 import io
 import json
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.errors import InputError
+from acquisition.sources import senml
 from acquisition.sources.pushed_tuples import FORMATS, MOST_REJECTED, read_tuples
 from basestation.planner.catalog import read_schema
 
@@ -195,3 +197,44 @@ def test_any_bytes_give_tuples_or_an_input_error(body, form):
     else:
         assert all(len(column) == len(found) for column in found.columns.values())
         assert isinstance(found.tick, np.ndarray)
+
+
+_RECORDS = st.fixed_dictionaries(
+    {"n": st.sampled_from(["lane", "weight", "lane", "weight", "kind", "height", "x/lane"])},
+    optional={
+        "v": st.integers(-5, 5) | st.sampled_from([2.5, 2.0, 2**53 + 1, 1e300, True]), "vs": st.sampled_from(["car", "}, {", ""]),
+        "bn": st.sampled_from(["d/", "d:", "e/", "e"]), "bt": st.sampled_from([1_800_000_000, 1_800_000_000.5, -3, 0, 10**400]),
+        "bu": st.sampled_from(["kg", "g"]), "u": st.just("kg"), "t": st.sampled_from([-10, 0, 0.25]), "bv": st.just(1),
+    },
+)  # fmt: skip
+_PLAIN = st.fixed_dictionaries(
+    {"n": st.sampled_from(["lane", "weight"]), "v": st.integers(-5, 5)},
+    optional={"bn": st.sampled_from(["d/", "d:", "e/"]), "bt": st.integers(1_800_000_000, 1_800_000_005), "t": st.integers(0, 2)},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("records", [_RECORDS, _PLAIN], ids=["any", "plain"])
+@given(data=st.data(), space=st.sampled_from([(", ", ": "), (",", ":")]))
+def test_senml_in_columns_gives_the_tuples_of_its_records(records, data, space):
+    pack = data.draw(st.lists(records, min_size=1, max_size=12))
+    pack[0] = {"bn": "d/"} | pack[0]
+    body = json.dumps(pack, separators=space).encode()
+
+    def read():
+        try:
+            found = read_tuples(body, "senml", TRAFFIC, 1_000, 60_000)
+            return decode(found), found.has_tick.tolist(), found.rejected
+        except InputError as error:
+            return error.code, error.message
+
+    in_columns = read()
+    with mock.patch.object(senml, "read_columns", lambda *given: None):
+        assert read() == in_columns
+
+
+def test_senml_of_devices_is_read_in_columns():
+    pack = [{"bn": f"d{n}/", "bt": 1_800_000_000 + n, "n": "lane", "v": n} for n in range(3)]
+    with mock.patch.object(senml, "_read_records", side_effect=AssertionError):
+        found = read_tuples(json.dumps([*pack, {"n": "weight", "v": 2.5}]).encode(), "senml", TRAFFIC, 1_000)
+    assert [(row["lane"], row["weight"], row["device"]) for row in decode(found)] == [
+        (0, None, "d0"), (1, None, "d1"), (2, 2.5, "d2")]  # fmt: skip
