@@ -32,6 +32,8 @@ example:
     )
     list_verb = verbs.add_parser("list", help="all queries and their states")
     list_verb.add_argument("--state", choices=STATES, metavar="STATE", help=f"only these: {', '.join(STATES)}")
+    list_verb.add_argument("--owner", metavar="USER", help="only those of a user")
+    list_verb.add_argument("--extent", metavar="EXTENT", help="only those that read an extent")
     for name, help in (
         ("show", "one query"),
         ("account", "the counts of a query, and its share of time, state, messages and energy"),
@@ -132,7 +134,9 @@ def _path(options: argparse.Namespace) -> str:
 def _list(options: argparse.Namespace) -> int:
     after, is_last = 0, False
     while not is_last:
-        page = client_of(options).get("/v1/queries", after=after, state=options.state)
+        page = client_of(options).get(
+            "/v1/queries", after=after, state=options.state, owner=options.owner, extent=options.extent
+        )
         for query in page["queries"]:
             print(
                 json.dumps(query)

@@ -43,6 +43,7 @@ SCOPES = {
     ("POST", "/v1/queries/{query}/resume"): TokenScope.SUBMIT,
     ("POST", "/v1/queries/{query}/replace"): TokenScope.SUBMIT,
     ("GET", "/v1/queries/{query}/results"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}/results.json"): TokenScope.READ,
     ("GET", "/v1/queries/{query}/results.jsonl"): TokenScope.READ,
     ("GET", "/v1/queries/{query}/results.csv"): TokenScope.READ,
     ("GET", "/v1/queries/{query}/results.arrow"): TokenScope.READ,

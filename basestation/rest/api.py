@@ -15,7 +15,7 @@ from basestation.rest.access import AccessStore
 from basestation.rest.audit_routes import audit_routes
 from basestation.rest.control import StationControl
 from basestation.rest.event_routes import event_routes
-from basestation.rest.guard import HEADERS, Guard, check_access
+from basestation.rest.guard import HEADERS, Guard, check_access, check_parameters
 from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.job_routes import job_routes
 from basestation.rest.limits import RequestLimits
@@ -23,6 +23,7 @@ from basestation.rest.openapi import make_document
 from basestation.rest.query_routes import query_routes
 from basestation.rest.request_body import BodyRefusedError
 from basestation.rest.result_routes import result_routes
+from basestation.rest.result_streams import ResultStreams
 from basestation.rest.session_routes import session_routes
 from basestation.rest.sessions import Sessions
 from basestation.rest.station_routes import station_routes
@@ -49,15 +50,16 @@ def make_api(
 
     sessions = Sessions()
     api = FastAPI(
-        title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(check_access)],
+        title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(check_access), Depends(check_parameters)],
         middleware=[Middleware(Guard, store=access, limits=limits, sessions=sessions, respond=_respond)],
     )  # fmt: skip
     api.state.access, api.state.limits = access, limits
+    streams = ResultStreams(control, is_ending)
     control = guarded = GuardedControl(control)
     routers = (query_routes(guarded), text_routes(control), upload_routes(control), job_routes(control))
     for router in (
         *routers,
-        result_routes(control, is_ending),
+        result_routes(guarded, streams, is_ending),
         station_routes(control),
         event_routes(control, is_ending),
         audit_routes(access),
@@ -69,7 +71,7 @@ def make_api(
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))
     api.add_exception_handler(DiagnosticError, lambda _, refused: _respond_refused(refused))
     api.add_exception_handler(MoteloomError, lambda _, error: _respond(_failed(error)))
-    api.add_exception_handler(RequestValidationError, lambda _, error: _respond(_misused(error)))
+    api.add_exception_handler(RequestValidationError, lambda request, error: _respond(_misused(request, error)))
     api.add_exception_handler(Exception, lambda request, error: _respond(_broken(request, error)))
     api.add_exception_handler(BodyRefusedError, lambda _, error: _respond(_refused_body(error)))
     api.add_exception_handler(HTTPException, lambda _, error: _respond(_rejected(error)))
@@ -110,10 +112,15 @@ def _broken(request: Request, error: Exception) -> HttpProblemError:
     )  # fmt: skip
 
 
-def _misused(error: Exception) -> HttpProblemError:
+def _misused(request: Request, error: Exception) -> HttpProblemError:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    return HttpProblemError(422, "bad-request", f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")
+    taken = request.scope["route"].dependant
+    fields = (*taken.query_params, *taken.header_params, *taken.path_params)
+    remedy = next((field.field_info.description for field in fields if field.alias == first["loc"][-1]), None)
+    return HttpProblemError(
+        422, "bad-request", f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}", remedy
+    )
 
 
 def _refused_body(error: Exception) -> HttpProblemError:
@@ -123,5 +130,10 @@ def _refused_body(error: Exception) -> HttpProblemError:
 
 def _rejected(error: Exception) -> HttpProblemError:
     assert isinstance(error, HTTPException)
-    code = "no-such-route" if error.status_code == 404 else "refused"
-    return HttpProblemError(error.status_code, code, str(error.detail))
+    headers = dict(error.headers or {})
+    if error.status_code == 404:
+        return HttpProblemError(
+            404, "no-such-route", "there is no such path", "/v1/openapi.json lists all", headers=headers
+        )
+    remedy = f"it takes {headers['Allow']}" if "Allow" in headers else None
+    return HttpProblemError(error.status_code, "refused", str(error.detail), remedy, headers=headers)

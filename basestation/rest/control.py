@@ -101,8 +101,10 @@ class StationControl(Protocol):
     def change(self, query: str, kind: str, key: str | None = None) -> JsonObject:
         """`stop`, `pause`, `resume` or `drain` a query."""
 
-    def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
-        """The queries with numbers above `after`, in a state or in any, of an owner or of all, the oldest first."""
+    def queries(
+        self, after: int, limit: int, state: str | None, owner: str | None = None, extent: str | None = None
+    ) -> list[JsonObject]:
+        """The queries with numbers above `after`, the oldest first: all, or those in a state, of an owner, over an extent."""
 
     def versions(self) -> tuple[int, int]:
         """Two numbers that grow: one where the list of queries has changed, one where newest values may have."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -31,7 +32,9 @@ from basestation.rest.limits import BodyBudget, RateLimiter, RequestLimits
 from basestation.rest.request_body import RequestBody, describe_too_long
 from basestation.rest.sessions import COOKIE, Sessions
 from basestation.rest.wire import HttpProblemError
+from gateway.cli.terminal import printable
 from gateway.log import get_log
+from gateway.source import did_you_mean
 
 log = get_log(__name__)
 
@@ -180,6 +183,22 @@ async def check_access(request: Request) -> None:
             ) from why
 
 
+async def check_parameters(request: Request) -> None:
+    """HttpProblemError where a route has no such parameter: `dryrun=true` would deploy the query."""
+    if not request.query_params:
+        return
+    known = parameters_of(request.scope["route"])
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None:
+        remedy = did_you_mean(unknown, known) or (f"parameters are {', '.join(known)}" if known else "it takes none")
+        raise HttpProblemError(422, "unknown-parameter", f"there is no parameter `{unknown[:80]}` here", remedy)
+
+
+def parameters_of(route: APIRoute) -> tuple[str, ...]:
+    """The names of the parameters in the query of a route."""
+    return tuple(field.alias for field in route.dependant.query_params)
+
+
 def check_browser(request: Request) -> None:
     """HttpProblemError where a request with a cookie may not come from a page of the station.
 
@@ -239,5 +258,5 @@ def _address(request: Request) -> str:
 
 
 def _printable(path: str) -> str:
-    """A path without its parameters, in one line."""
-    return "".join(c if c.isprintable() else "?" for c in path[:LONGEST_ACTION])
+    """A path without its parameters, in one line; control characters as escapes."""
+    return printable(path[:LONGEST_ACTION], kept="")

@@ -79,10 +79,12 @@ class GuardedControl:
     def find(self, query: str, only: str | None = None) -> int:
         return self._control.find(query, self._only)
 
-    def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
+    def queries(
+        self, after: int, limit: int, state: str | None, owner: str | None = None, extent: str | None = None
+    ) -> list[JsonObject]:
         if self._only is not None and owner not in (None, self._only):
             return []
-        return self._control.queries(after, limit, state, self._only or owner)
+        return self._control.queries(after, limit, state, self._only or owner, extent)
 
     def versions(self) -> tuple[int, int]:
         return self._control.versions()
@@ -102,7 +104,7 @@ class GuardedControl:
         return self._control.query_numbers(self._only or owner)
 
     def results(self, query: str, after: int, limit: int) -> ResultPage:
-        self._identify_again()
+        self.identify_again()
         return self._control.results(self._find(query), after, limit)
 
     def number_before(self, query: str, at_ms: int | None) -> int:
@@ -123,7 +125,7 @@ class GuardedControl:
     def events(
         self, after: int, limit: int, query: int | None, owner: str | None = None, kind: str | None = None
     ) -> tuple[list[JsonObject], int]:
-        self._identify_again()
+        self.identify_again()
         return self._control.events(after, limit, query, self._only or owner, kind)
 
     def event_bounds(self) -> tuple[str, int]:
@@ -177,17 +179,17 @@ class GuardedControl:
     def health(self) -> JsonObject:
         return self._control.health()
 
+    def identify_again(self) -> None:
+        """HttpProblemError where the token has ended since: a stream or a long wait outlives it."""
+        identify = current.get().identify
+        if identify is not None:
+            identify()
+
     @property
     def _only(self) -> str | None:
         """The owner whose queries are visible; None where all are."""
         holder = current.get().holder
         return None if holder.sees_all else holder.name
-
-    def _identify_again(self) -> None:
-        """HttpProblemError where the token has ended since: a stream or a long wait outlives it."""
-        identify = current.get().identify
-        if identify is not None:
-            identify()
 
     def _find(self, query: str) -> str:
         return str(self._control.find(query, self._only))

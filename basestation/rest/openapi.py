@@ -21,7 +21,7 @@ Send `Authorization: Bearer TOKEN`; `moteloom token create` makes tokens. Result
 that it has misses none and gets none twice."""
 _QUERY = {
     "number": 1, "name": "mean", "text": "SELECT AVG(temp) AS mean FROM road [NOW]", "state": "running", "reason": "",
-    "kind": "window", "columns": [{"name": "mean", "type": "float"}], "submitted": "2026-11-19T08:00:00Z", "ends": None,
+    "kind": "window", "columns": [{"name": "mean", "type": "float"}], "extents": ["road"], "submitted": "2026-11-19T08:00:00Z", "ends": None,
     "owner": None, "active": None, "awaited": [], "lifetime_violation": None,
 }  # fmt: skip
 _UPDATE = {

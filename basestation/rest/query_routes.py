@@ -65,12 +65,13 @@ def query_routes(control: GuardedControl) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
         state: State | None = None,
         owner: Annotated[str | None, Query(max_length=200, description="only those of a user")] = None,
+        extent: Annotated[str | None, Query(max_length=200, description="only those that read an extent")] = None,
     ) -> Response:
-        asked, (version, _) = (control.visible_owner, after, limit, state, owner), control.versions()
+        asked, (version, _) = (control.visible_owner, after, limit, state, owner, extent), control.versions()
         body = prepared.find(asked, version)
         if body is None:
             chosen = await run_in_threadpool(
-                control.queries, after, limit, None if state is None else state.value, owner
+                control.queries, after, limit, None if state is None else state.value, owner, extent
             )
             answer = {"queries": chosen, "next": chosen[-1]["number"] if chosen else after}
             body = prepared.keep(asked, version, encode_json(answer))

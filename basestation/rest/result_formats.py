@@ -41,12 +41,23 @@ def rows_of(page: ResultPage) -> Iterator[dict[str, Any]]:
         yield from flat_objects(json.loads(line), names)
 
 
-def to_csv(page: ResultPage) -> str:
+def encode_json_page(page: ResultPage) -> bytes:
+    """A JSON object with the schema, the updates, and where to go on."""
+    head = json.dumps({"query": page.query, "epoch": page.epoch, **page.schema})[:-1]
+    return f'{head}, "updates": [{", ".join(page.lines)}], "next": {page.next}}}'.encode()
+
+
+def encode_json_lines(page: ResultPage) -> bytes:
+    """An update on each line."""
+    return "".join(f"{line}\n" for line in page.lines).encode()
+
+
+def to_csv(page: ResultPage) -> bytes:
     """A header and a line for each row; null is an empty field, the empty string is `""`."""
     columns = columns_of(page)
     lines = [",".join(map(_field, columns))]
     lines += [",".join(_field(row.get(name)) for name in columns) for row in rows_of(page)]
-    return "\r\n".join(lines) + "\r\n"
+    return ("\r\n".join(lines) + "\r\n").encode()
 
 
 def _field(value: object) -> str:

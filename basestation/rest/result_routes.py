@@ -11,12 +11,14 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from acquisition.ticks import tick_of_rfc3339
-from basestation.rest.control import ResultPage, StationControl
+from basestation.rest.control import ResultPage
+from basestation.rest.encoded_pages import Encode, EncodedPages
+from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.query_routes import no_such_query
-from basestation.rest.result_formats import sum_updates, to_arrow, to_csv
+from basestation.rest.result_formats import encode_json_lines, encode_json_page, sum_updates, to_arrow, to_csv
+from basestation.rest.result_streams import ResultStreams
 from basestation.rest.wire import (
     EVENT_STREAM,
-    HEARTBEAT_SECONDS,
     LARGEST,
     LOOK_SECONDS,
     HttpProblemError,
@@ -38,13 +40,18 @@ Since = Annotated[
         max_length=40, description="RFC 3339: begin with what the station has answered from then on, if that is later"
     ),
 ]
+MEDIA = {
+    "json": "application/json", "jsonl": "application/x-ndjson", "csv": "text/csv",
+    "arrow": "application/vnd.apache.arrow.stream",
+}  # fmt: skip
+"""The media type of a page by its suffix."""
 NEWEST = 10_000
 """Updates that the current answer looks back on."""
 
 
-def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIRouter:
+def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Callable[[], bool]) -> APIRouter:
     """The routes of the answers of queries."""
-    router = APIRouter()
+    router, pages = APIRouter(), EncodedPages()
 
     async def read(query: str, after: int, limit: int, epoch: str | None = None) -> ResultPage:
         try:
@@ -106,29 +113,31 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
         if EVENT_STREAM in request.headers.get("accept", ""):
             if last_event_id is not None:
                 newest, (of_station, _) = await newest_of(query), await run_in_threadpool(control.event_bounds)
-                after, epoch = read_last_event(last_event_id, of_station, newest), of_station
+                number = await run_in_threadpool(control.find, query)
+                after, epoch = read_last_event(last_event_id, of_station, newest, number), of_station
             first = await read(query, after, limit, epoch)
-            return StreamingResponse(follow(request, query, first), media_type=EVENT_STREAM)
-        page = await wait_for(query, after, limit, wait, epoch)
-        head = json.dumps({"query": page.query, "epoch": page.epoch, **page.schema})[:-1]
-        return Response(
-            f'{head}, "updates": [{", ".join(page.lines)}], "next": {page.next}}}', media_type="application/json"
-        )
+            return StreamingResponse(follow(first), media_type=EVENT_STREAM)
+        return await send_page(query, after, limit, wait, epoch, "json", encode_json_page)
 
-    def add_format(suffix: str, media: str, summary: str, encode: Callable[[ResultPage], str | bytes]) -> None:
+    async def send_page(
+        query: str, after: int, limit: int, wait: float, epoch: str | None, suffix: str, encode: Encode
+    ) -> Response:
+        page = await wait_for(query, after, limit, wait, epoch)
+        body = await pages.encode(suffix, page, encode)
+        resume = {"moteloom-next": str(page.next), "moteloom-epoch": page.epoch}
+        return Response(body, media_type=MEDIA[suffix], headers=resume)
+
+    def add_format(suffix: str, summary: str, encode: Encode) -> None:
         @router.get(f"/v1/queries/{{query}}/results.{suffix}", summary=summary, name=f"results_{suffix}")
         async def formatted(
             query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None, since: Since = None
         ) -> Response:
-            page = await wait_for(query, await begin(query, after, since), limit, wait, epoch)
-            body = await run_in_threadpool(encode, page)
-            resume = {"moteloom-next": str(page.next), "moteloom-epoch": page.epoch}
-            return Response(body, media_type=media, headers=resume)
+            return await send_page(query, await begin(query, after, since), limit, wait, epoch, suffix, encode)
 
-    add_format("jsonl", "application/x-ndjson", "A page of updates, one JSON object a line",
-               lambda page: "".join(f"{line}\n" for line in page.lines))  # fmt: skip
-    add_format("csv", "text/csv", "A page of updates as rows with a header", to_csv)
-    add_format("arrow", "application/vnd.apache.arrow.stream", "A page of updates as rows of an Arrow stream", to_arrow)
+    add_format("json", "A page of updates as JSON", encode_json_page)
+    add_format("jsonl", "A page of updates, one JSON object a line", encode_json_lines)
+    add_format("csv", "A page of updates as rows with a header", to_csv)
+    add_format("arrow", "A page of updates as rows of an Arrow stream", to_arrow)
 
     @router.get("/v1/queries/{query}/current", summary="The newest windows or tuples after all revisions")
     async def current(query: str, last: Annotated[int, Query(ge=1, le=NEWEST)] = 1) -> dict[str, Any]:
@@ -140,22 +149,14 @@ def result_routes(control: StationControl, is_ending: Callable[[], bool]) -> API
         head = {"query": page.query, "epoch": page.epoch, **page.schema, "next": page.next}
         return head | await run_in_threadpool(sum_updates, page.lines, last)
 
-    async def follow(request: Request, query: str, page: ResultPage) -> AsyncIterator[str]:
-        silent_since = time.monotonic()
-        while not is_ending() and not await request.is_disconnected():
-            for number, line in enumerate(page.lines, page.next - len(page.lines) + 1):
-                yield f"id: {page.epoch}-{number}\ndata: {line}\n\n"
-            if page.lines:
-                silent_since = time.monotonic()
-            elif time.monotonic() - silent_since > HEARTBEAT_SECONDS:
-                silent_since = time.monotonic()
-                yield ": nothing new\n\n"
-            if not page.lines:
-                await asyncio.sleep(LOOK_SECONDS)
-            try:
-                page = await read(str(page.query), page.next, 1_000)  # a name may change its query
-            except HttpProblemError as gone:  # the reader was too slow, and the answer has begun
-                yield f"event: problem\ndata: {json.dumps(gone.as_json())}\n\n"
-                return
+    async def follow(page: ResultPage) -> AsyncIterator[bytes]:
+        async def read_behind(after: int, limit: int) -> ResultPage:
+            return await read(str(page.query), after, limit)  # a name may change its query
+
+        try:
+            async for part in streams.follow(page, read_behind, control.identify_again):
+                yield part
+        except HttpProblemError as gone:  # the token has ended, or the reader was too slow, and the answer has begun
+            yield f"event: problem\ndata: {json.dumps(gone.as_json())}\n\n".encode()
 
     return router

@@ -16,8 +16,14 @@ PROBLEM = "application/problem+json"
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0
 """How often a silent event stream sends a comment, so that proxies keep it open."""
-LastEventId = Annotated[str | None, Header(pattern=r"^([0-9a-f]{8}-)?[0-9]{1,15}$")]
-"""`epoch-number` of the last event that a client has of a stream, or only its number."""
+LastEventId = Annotated[
+    str | None,
+    Header(
+        pattern=r"^([0-9a-f]{8}-([0-9]{1,15}-)?)?[0-9]{1,15}$",
+        description="the id of the last event that you have of this stream, or only its number",
+    ),
+]
+"""`epoch-query-number` of the last event that a client has of the results of a query, `epoch-number` of one of another stream."""
 
 
 def encode_json(value: object) -> bytes:
@@ -41,10 +47,19 @@ class HttpProblemError(MoteloomError):
         return found | ({"detail": self.remedy} if self.remedy else {}) | self.more
 
 
-def read_last_event(given: str, epoch: str, newest: int) -> int:
-    """The number of a Last-Event-ID. HttpProblemError where its numbers have begun anew since, or it is of no event yet."""
-    of_epoch, _, number = given.rpartition("-")
-    if of_epoch not in ("", epoch):
+def read_last_event(given: str, epoch: str, newest: int, query: int | None = None) -> int:
+    """The number of a Last-Event-ID, of the results of a query or of events of the station.
+
+    HttpProblemError where its numbers have begun anew since, it is of another stream, or of no event yet.
+    """
+    *stream, number = given.split("-")
+    if stream and stream[0] == epoch and stream[1:] != ([] if query is None else [str(query)]):
+        of = f"the results of query {stream[1]}" if stream[1:] else "the events of the station"
+        raise HttpProblemError(
+            422, "other-stream", f"Last-Event-ID {given} is of {of}",
+            f"send the id of an event of this stream, or begin anew with after={newest}",
+        )  # fmt: skip
+    if stream and stream[0] != epoch:
         raise HttpProblemError(
             410, "results-gone", "the station was restored from a backup since: its numbers begin anew",
             f"begin with after=0&epoch={epoch}",

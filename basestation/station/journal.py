@@ -323,15 +323,17 @@ class Journal:
             return int(self._reader.execute("SELECT max(number) FROM events").fetchone()[0] or 0)
 
     def queries(
-        self, after: int, limit: int, state: str | None = None, owner: str | None = None
+        self, after: int, limit: int, state: str | None = None, owner: str | None = None, extent: str | None = None
     ) -> list[tuple[str, str | None]]:
-        """(JSON, owner) of the queries with numbers above `after`, in a state or any, of an owner or all, the oldest first."""
+        """(JSON, owner) of the queries with numbers above `after`, the oldest first: all, or those in a state, of an owner, over an extent."""
         of_state = "" if state is None else "state = :state AND"
+        if extent is not None:
+            of_state += " EXISTS (SELECT 1 FROM json_each(body, '$.extents') WHERE value = :extent) AND"
         if owner is None:
             found = f"queries LEFT JOIN owners ON query = number WHERE {of_state} number > :after ORDER BY number"
         else:  # by the owner's index: not one row of another is read
             found = f"owners CROSS JOIN queries ON number = query WHERE {of_state} owner = :owner AND query > :after ORDER BY query"
-        given = {"state": state, "after": after, "limit": limit, "owner": owner}
+        given = {"state": state, "after": after, "limit": limit, "owner": owner, "extent": extent}
         with self._reading:
             return self._reader.execute(f"SELECT body, owner FROM {found} LIMIT :limit", given).fetchall()
 

@@ -124,8 +124,11 @@ class LiveControl(UploadControl, JobControl):
                 return number
         return self.number_of(query)
 
-    def queries(self, after: int, limit: int, state: str | None, owner: str | None = None) -> list[JsonObject]:
-        return [json.loads(body) | {"owner": of} for body, of in self._journal.queries(after, limit, state, owner)]
+    def queries(
+        self, after: int, limit: int, state: str | None, owner: str | None = None, extent: str | None = None
+    ) -> list[JsonObject]:
+        found = self._journal.queries(after, limit, state, owner, extent)
+        return [json.loads(body) | {"owner": of} for body, of in found]
 
     def versions(self) -> tuple[int, int]:
         return self._journal.list_version, self._runner.looked_ms

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryRecord
+from basestation.history.answer import find_extents
 from basestation.results.schema import schema_of
 from basestation.results.wire import columns_as_json
 from basestation.station.journal import QueryRow
@@ -21,6 +22,7 @@ def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None 
         "reason": record.reason,
         "kind": record.plan.kind,
         "columns": columns_as_json(schema.columns),
+        "extents": sorted(extent.name for extent in find_extents(record.plan)),
         "submitted": rfc3339_of(record.submitted_at, tick_ms),
         "ends": None if record.last_tick is None else rfc3339_of(record.last_tick, tick_ms),
         "active": None if record.active is None else str(record.active),

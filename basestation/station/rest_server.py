@@ -4,7 +4,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
-from basestation.station.timed_protocol import HEAD_SECONDS, make_timed_protocol
+from basestation.station.timed_protocol import HEAD_SECONDS, READ_SECONDS, make_timed_protocol
 from gateway.errors import MoteloomError
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 2
 """Requests that have no answer so long after the station stopped are cut."""
+
+
+SEND_BYTES = 131_072
+"""Of an answer that the system buffers for a client that reads slowly; by itself it would take megabytes for each."""
 
 
 class PortError(MoteloomError):
@@ -34,8 +38,9 @@ class RestServer:
         certificate: "Certificate | None" = None,
         limits: "RequestLimits | None" = None,
         head_seconds: float = HEAD_SECONDS,
+        read_seconds: float = READ_SECONDS,
     ) -> None:
-        """A connection whose request's head has not come in `head_seconds` is closed."""
+        """A connection whose request's head has not come in `head_seconds` is closed, one that reads nothing for `read_seconds` is cut."""
         import uvicorn
 
         from basestation.rest.api import make_api
@@ -45,6 +50,7 @@ class RestServer:
             self._socket = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
             # A connection inherits it. Without it the end of an answer waits 40 ms for an acknowledgement on a kept connection.
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         except OSError as why:
             raise PortError(f"cannot listen on {host}:{port}: {why.strerror}; choose another with --port") from why
         name, number = self._socket.getsockname()[:2]
@@ -52,7 +58,7 @@ class RestServer:
         self.url = f"{scheme}://[{name}]:{number}" if ":" in name else f"{scheme}://{name}:{number}"
         config = uvicorn.Config(
             make_api(control, access, lambda: self._server.should_exit, limits or RequestLimits()),
-            http=make_timed_protocol(head_seconds), log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
+            http=make_timed_protocol(head_seconds, read_seconds), log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS,
         )  # fmt: skip
         if certificate is not None:
             config.load()

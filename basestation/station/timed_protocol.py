@@ -1,4 +1,4 @@
-"""A protocol of HTTP connections that closes those on which the head of a request comes too slowly."""
+"""A protocol of HTTP connections that closes those on which the head of a request comes too slowly, or whose client reads nothing."""
 
 import asyncio
 from typing import Any
@@ -6,15 +6,19 @@ from typing import Any
 HEAD_SECONDS = 10.0
 """From the opening of a connection, or from the first byte of another request on it, to the end of the head."""
 
+READ_SECONDS = 30.0
+"""For a client to read what the buffer of its connection has above its limit, 64 KiB."""
 
-def make_timed_protocol(seconds: float = HEAD_SECONDS) -> type[asyncio.Protocol]:
-    """The protocol of the web server with a limit of time for heads."""
+
+def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = READ_SECONDS) -> type[asyncio.Protocol]:
+    """The protocol of the web server with a limit of time for heads, and for clients that do not read."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class TimedProtocol(H11Protocol):
         """Bodies have limits of their own (`basestation.rest.request_body`); an idle connection has that of the server."""
 
         _head_timer: asyncio.TimerHandle | None = None
+        _read_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -29,7 +33,16 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS) -> type[asyncio.Protocol]
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_timer()
+            self._stop_read_timer()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._read_timer = self.loop.call_later(read_seconds, self._cut_idle)
+
+        def resume_writing(self) -> None:
+            self._stop_read_timer()
+            super().resume_writing()
 
         def _waits_for_head(self) -> bool:
             return self.cycle is None or self.cycle.response_complete
@@ -41,6 +54,15 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS) -> type[asyncio.Protocol]
             if self._head_timer is not None:
                 self._head_timer.cancel()
                 self._head_timer = None
+
+        def _stop_read_timer(self) -> None:
+            if self._read_timer is not None:
+                self._read_timer.cancel()
+                self._read_timer = None
+
+        def _cut_idle(self) -> None:
+            self._read_timer = None
+            self.transport.abort()  # what it has not read is dropped: the client goes on behind the last event that it has
 
         def _close_slow(self) -> None:
             self._head_timer = None

@@ -99,7 +99,7 @@ def test_slow_event_stream_ends_with_the_problem(station):
     station.api = make_api(Slow(), None)
     text = station.get("/v1/queries/1/results", headers={"accept": "text/event-stream"}).text
     *events, last, end = text.split("\n\n")
-    assert [event.splitlines()[0] for event in events] == [f"id: {epoch}-{n}" for n in (1, 2)] and end == ""
+    assert [event.splitlines()[0] for event in events] == [f"id: {epoch}-1-{n}" for n in (1, 2)] and end == ""
     kind, data = last.splitlines()
     assert kind == "event: problem"
     problem = json.loads(data.removeprefix("data: "))
@@ -151,10 +151,10 @@ def test_event_stream_resumes_behind_the_last_event_id(station, monkeypatch):
     monkeypatch.setattr(station.control, "event_bounds", noted_bounds)
     epoch = station.network.journal.epoch
     first = events(3)
-    assert [event["id"] for event in first] == [f"{epoch}-{n}" for n in (1, 2, 3)]
+    assert [event["id"] for event in first] == [f"{epoch}-1-{n}" for n in (1, 2, 3)]
     assert json.loads(first[2]["data"])["number"] == 3
-    for last in ("3", f"{epoch}-3"):
-        assert [event["id"] for event in events(2, **{"last-event-id": last})] == [f"{epoch}-4", f"{epoch}-5"]
+    for last in ("3", f"{epoch}-1-3"):
+        assert [event["id"] for event in events(2, **{"last-event-id": last})] == [f"{epoch}-1-4", f"{epoch}-1-5"]
     assert threads and threading.main_thread() not in threads  # the event loop waits for no file
 
 

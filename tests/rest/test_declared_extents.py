@@ -228,3 +228,16 @@ def test_last_event_id_that_is_none_is_refused(station, path, last, status, code
     station.submit("SELECT temp FROM field [NOW]")
     refused = station.get(path, headers=HEADERS | {"accept": "text/event-stream", "last-event-id": last})
     assert (refused.status_code, refused.json()["code"]) == (status, code), refused.text
+
+
+@pytest.mark.promise("resume")
+@pytest.mark.parametrize(("path", "last", "of"), [
+    ("/v1/queries/1/results", "{}-2-1", "the results of query 2"),
+    ("/v1/queries/1/results", "{}-1", "the events of the station"),
+    ("/v1/events", "{}-1-1", "the results of query 1"),
+])  # fmt: skip
+def test_last_event_id_of_another_stream_is_refused(station, path, last, of):
+    station.submit("SELECT temp FROM field [NOW]")
+    last = last.format(station.network.journal.epoch)
+    refused = station.get(path, headers=HEADERS | {"accept": "text/event-stream", "last-event-id": last})
+    assert (refused.status_code, refused.json()["code"]) == (422, "other-stream") and of in refused.text

@@ -45,14 +45,14 @@ TUPLES = page(
 
 
 def test_csv_has_a_row_for_each_change():
-    assert to_csv(WINDOWS).splitlines() == [
+    assert to_csv(WINDOWS).decode().splitlines() == [
         "_time,_query,_number,_revision,_weight,_used,_due,site,mean,site_2",
         '2026-11-19T08:00:00Z,1,1,0,1,2,3,1,2.5,"a,b"',
         '2026-11-19T08:00:00Z,1,1,0,1,2,3,2,,""',
         '2026-11-19T08:00:00Z,1,3,1,-1,2,3,1,2.5,"a,b"',
         '2026-11-19T08:00:00Z,1,3,1,1,2,3,1,3.0,"say ""x"""',
     ]
-    assert to_csv(page(kind="stream", loops=True)) == "_time,_query,_number,_index,_weight,_t,site,mean,site_2\r\n"
+    assert to_csv(page(kind="stream", loops=True)) == b"_time,_query,_number,_index,_weight,_t,site,mean,site_2\r\n"
 
 
 @pytest.mark.parametrize("given", [WINDOWS, TUPLES, page()])

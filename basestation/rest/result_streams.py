@@ -1,0 +1,214 @@
+"""ResultStreams: server-sent events of queries, read and encoded once for all clients that follow the same query.
+
+A client has a place and nothing else. One that is up to date waits at the tail of its query, the newest events as bytes. Another one
+reads pages of the results until it is there: after a cut connection, or because it reads more slowly than updates come. A connection
+that takes nothing for a while is cut by the server (`basestation.station.timed_protocol`); its client has the id to go on with.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+
+from starlette.concurrency import run_in_threadpool
+
+from basestation.rest.control import ResultPage, StationControl
+from basestation.rest.encoded_pages import EncodedPages
+from basestation.rest.wire import HEARTBEAT_SECONDS, LOOK_SECONDS
+
+PIECE_BYTES = 65_536
+"""Of events that are sent at once, unless one alone has more; a connection buffers about as much."""
+TAIL_BYTES = 262_144
+"""Of the newest events of a query that some client follows."""
+PAGE = 1_000
+"""Updates that are read at once."""
+WAKE_SECONDS = 1.0
+"""How often a client without updates is looked after: whether its token is valid, and whether the station ends."""
+Read = Callable[[int, int], Awaitable[ResultPage]]
+"""Reads so many updates of the query of a client behind a number, with its rights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Events with numbers behind `after` and up to `last`, as bytes."""
+
+    after: int
+    last: int
+    body: bytes
+
+
+def encode_events(page: ResultPage) -> list[Piece]:
+    """The updates of a page as events, cut into pieces."""
+    pieces, begin = list[Piece](), page.next - len(page.lines)
+    parts, size, after = list[bytes](), 0, begin
+    for number, line in enumerate(page.lines, begin + 1):
+        event = f"id: {page.epoch}-{page.query}-{number}\ndata: {line}\n\n".encode()
+        if parts and size + len(event) > PIECE_BYTES:
+            pieces.append(Piece(after, number - 1, b"".join(parts)))
+            parts, size, after = [], 0, number - 1
+        parts.append(event)
+        size += len(event)
+    if parts:
+        pieces.append(Piece(after, page.next, b"".join(parts)))
+    return pieces
+
+
+@dataclass(slots=True, eq=False)
+class Tail:
+    """The newest events of a query, and how many clients wait for the next. `is_lost`: they cannot be read any more."""
+
+    last: int
+    pieces: deque[Piece] = field(default_factory=deque)
+    size: int = 0
+    clients: int = 0
+    is_lost: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def begin(self) -> int:
+        """The number behind which its events begin."""
+        return self.pieces[0].after if self.pieces else self.last
+
+    def find(self, after: int) -> Piece | None:
+        """The piece that begins behind a number."""
+        return next((piece for piece in self.pieces if piece.after == after), None)
+
+    def append(self, pieces: list[Piece]) -> None:
+        """Add new pieces, and drop the oldest above TAIL_BYTES."""
+        for piece in pieces:
+            self.pieces.append(piece)
+            self.size += len(piece.body)
+            self.last = piece.last
+        while len(self.pieces) > 1 and self.size > TAIL_BYTES:
+            self.size -= len(self.pieces.popleft().body)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let all clients look."""
+        before, self.changed = self.changed, asyncio.Event()
+        before.set()
+
+
+class ResultStreams:
+    """The streams of all clients. `control` is the station without the rights of a client, who reads the tails for all."""
+
+    def __init__(self, control: StationControl, is_ending: Callable[[], bool]) -> None:
+        self._control, self._is_ending = control, is_ending
+        self._tails: dict[int, Tail] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._pages = EncodedPages()
+
+    async def follow(self, page: ResultPage, read: Read, check: Callable[[], None]) -> AsyncIterator[bytes]:
+        """The events of a page and of all updates behind it. `check` raises where the client may read no more."""
+        checked, silent_since = 0.0, time.monotonic()
+        for piece in await self._encode(page):
+            for part in _parts(piece):
+                yield part
+        after = page.next
+        tail: Tail | None = None
+        try:
+            while not self._is_ending():
+                if time.monotonic() - checked >= WAKE_SECONDS:
+                    await run_in_threadpool(check)
+                    checked = time.monotonic()
+                if tail is None or tail.is_lost or after < tail.begin:
+                    self._leave(page.query, tail)
+                    tail = None
+                    page = await read(after, PAGE)
+                    found = await self._encode(page)
+                    if len(page.lines) < PAGE:
+                        tail = self._join(page.query, page.next)
+                else:
+                    found = list(_pieces_behind(tail, after))
+                    if not found and after < tail.last:  # within a piece
+                        found = await self._encode(await read(after, _next_edge(tail, after) - after))
+                for piece in found:
+                    for part in _parts(piece):
+                        yield part
+                    after, silent_since = piece.last, time.monotonic()
+                if found:
+                    continue
+                if time.monotonic() - silent_since > HEARTBEAT_SECONDS:
+                    silent_since = time.monotonic()
+                    yield b": nothing new\n\n"
+                if tail is not None and after >= tail.last:
+                    await _wait(tail.changed)
+        finally:
+            self._leave(page.query, tail)
+
+    async def _encode(self, page: ResultPage) -> list[Piece]:
+        """The pieces of a page that is not the tail."""
+        if not page.lines:
+            return []
+        return [Piece(page.next - len(page.lines), page.next, await self._pages.encode("events", page, _encode_whole))]
+
+    def _join(self, query: int, last: int) -> Tail:
+        tail = self._tails.setdefault(query, Tail(last))
+        tail.clients += 1
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        return tail
+
+    def _leave(self, query: int, tail: Tail | None) -> None:
+        if tail is None:
+            return
+        tail.clients -= 1
+        if tail.clients == 0 and self._tails.get(query) is tail:
+            del self._tails[query]
+
+    async def _look(self) -> None:
+        """Read and encode what is new, of all queries that clients follow, until there is none."""
+        is_full = False
+        while self._tails:
+            await asyncio.sleep(0 if is_full else LOOK_SECONDS)
+            followed = list(self._tails.items())
+            found = await run_in_threadpool(self._read_all, [(query, tail.last) for query, tail in followed])
+            is_full = False
+            for (query, tail), pieces in zip(followed, found, strict=True):
+                if pieces is None:
+                    tail.is_lost = True
+                    if self._tails.get(query) is tail:
+                        del self._tails[query]
+                    tail.wake()
+                elif pieces:
+                    is_full = is_full or pieces[-1].last - pieces[0].after >= PAGE
+                    tail.append(pieces)
+
+    def _read_all(self, followed: list[tuple[int, int]]) -> list[list[Piece] | None]:
+        """The new pieces of each query; None where they cannot be read."""
+        found: list[list[Piece] | None] = []
+        for query, last in followed:
+            try:
+                found.append(encode_events(self._control.results(str(query), last, PAGE)))
+            except Exception:  # each client reads on its own then, and meets the reason
+                found.append(None)
+        return found
+
+
+def _encode_whole(page: ResultPage) -> bytes:
+    return b"".join(piece.body for piece in encode_events(page))
+
+
+def _parts(piece: Piece) -> Iterator[bytes]:
+    return (piece.body[at : at + PIECE_BYTES] for at in range(0, len(piece.body), PIECE_BYTES))
+
+
+def _pieces_behind(tail: Tail, after: int) -> Iterator[Piece]:
+    while (piece := tail.find(after)) is not None:
+        yield piece
+        after = piece.last
+
+
+def _next_edge(tail: Tail, after: int) -> int:
+    """The end of the piece in which a number is."""
+    return next(piece.last for piece in tail.pieces if piece.after < after < piece.last)
+
+
+async def _wait(changed: asyncio.Event) -> None:
+    """Until something changes, WAKE_SECONDS at most."""
+    try:
+        async with asyncio.timeout(WAKE_SECONDS):
+            await changed.wait()
+    except TimeoutError:
+        pass
