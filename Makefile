@@ -6,7 +6,7 @@ BASE   := $(VENV)/.ready-base
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check one golden rewrite coverage kills power-cuts mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
+.PHONY: help setup demo test check long one golden rewrite coverage kills power-cuts mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n r
 
 check: $(STAMP) ## the same tests at full counts
 	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
+
+LONGEST := tests/rest/test_openapi.py tests/client/test_client.py tests/client/test_killed_station.py -k 'generated or cut_at or killed'
+long: $(STAMP) ## the REST tests with a largest count: 50,000 requests, 1,000 cuts, 100 kills (MOTELOOM_SHARE=0.1 for a part)
+	@MOTELOOM_COUNTS=long $(VENV)/bin/python -m pytest -s $(LONGEST) $(ARGS)
 
 one: $(STAMP) ## one file, folder or test: make one T=tests/gateway/test_link.py (ARGS="-k late -x" as pytest takes them)
 	@MOTELOOM_COUNTS=$${MOTELOOM_COUNTS:-small} $(VENV)/bin/python -m pytest $(T) $(ARGS)

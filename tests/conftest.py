@@ -1,6 +1,7 @@
 """Fixtures and settings of every test: counts by the size of the run, one printed seed, tools that are needed, strictness.
 
-MOTELOOM_COUNTS=small|full   how much of a repeated test is done; `make test` is small, `make check` is full
+MOTELOOM_COUNTS=small|full|long  how much of a repeated test is done: `make test` is small, `make check` full, `make long` long
+MOTELOOM_SHARE=0.1           of the counts of `long`
 MOTELOOM_SEED=n              replays a run; the seed in use is printed in the header
 STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository, zsh, fish, or mounts
 MOTELOOM_SHARED=folder       where those recordings are
@@ -18,7 +19,9 @@ import pytest
 from hypothesis import is_hypothesis_test
 
 ROOT = Path(__file__).resolve().parents[1]
-FULL = os.environ.get("MOTELOOM_COUNTS", "small") == "full"
+LONG = os.environ.get("MOTELOOM_COUNTS", "small") == "long"
+FULL = LONG or os.environ.get("MOTELOOM_COUNTS", "small") == "full"
+SHARE = float(os.environ.get("MOTELOOM_SHARE", "1"))
 STRICT = os.environ.get("STRICT", "") not in ("", "0")
 # Workers of pytest-xdist inherit the environment, so all of them share the seed that the first process chose.
 os.environ.setdefault("MOTELOOM_SEED", str(random.SystemRandom().randrange(2**32)))
@@ -78,6 +81,8 @@ def pytest_collection_modifyitems(config, items):
 
     A run of many seeds (tools/seeds.py) keeps all tests, and draws those of each seed itself.
     """
+    for item in items if LONG else ():
+        item.add_marker(pytest.mark.timeout(12 * 3_600), append=False)
     for item in items if FULL else ():
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(900))
@@ -86,12 +91,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_report_header():
-    size = "full" if FULL else "small"
+    size = f"long, {SHARE:g} of it" if LONG else "full" if FULL else "small"
     return f"moteloom: MOTELOOM_SEED={current_seed()} MOTELOOM_COUNTS={size} STRICT={int(STRICT)}"
 
 
-def count_of(small, full):
-    """The smaller number in `make test`, the larger one in `make check`."""
+def count_of(small, full, long=None):
+    """The smaller number in `make test`, the larger one in `make check`; the largest in `make long`, where there is one."""
+    if LONG and long is not None:
+        return max(1, round(long * SHARE))
     return full if FULL else small
 
 

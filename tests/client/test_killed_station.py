@@ -15,7 +15,7 @@ from tests.station.test_run_command import StationProcess
 def test_updates_go_on_over_a_killed_station(tmp_path, counts, rng):
     station = StationProcess(tmp_path)
     station.start()
-    lives = counts(1, 10)
+    lives = counts(1, 10, 100)
 
     def kill_and_start():
         for _ in range(lives):
