@@ -32,7 +32,7 @@ def test_unknown_parameter_is_refused_with_those_that_there_are(station, method,
     ("/v1/queries/1/results?wait=-1", {}, "seconds to wait for an update where there is none yet"),
     ("/v1/queries/1/results", {"last-event-id": "soon"}, "the id of the last event that you have of this stream, or only its number"),
 ])  # fmt: skip
-def test_wrong_value_is_refused_with_the_meaning_of_its_parameter(station, path, headers, detail):
+def test_wrong_value_is_refused_with_what_its_parameter_is(station, path, headers, detail):
     refused = station.get(path, headers=HEADERS | headers | {"accept": "text/event-stream"})
     assert (refused.status_code, refused.json()["detail"]) == (422, detail)
 

@@ -1,4 +1,4 @@
-"""Streams of results: one reading and one encoding for all clients, bounded buffers, and each update once whoever reads how slowly."""
+"""Streams of results: one reading and one encoding for all clients, bounded buffers, and each update once, also for slow clients."""
 
 import asyncio
 import re
@@ -111,7 +111,7 @@ def test_clients_that_resume_together_share_what_is_encoded(results, encoded):
 
 
 @pytest.mark.promise("resume", "bounded-memory")
-def test_slow_client_has_each_update_once_and_the_tail_is_bounded(results, encoded):
+def test_slow_client_has_each_update_and_the_tail_is_bounded(results, encoded):
     count, sizes = 3_000, []
 
     async def grow(streams):
@@ -189,7 +189,7 @@ def test_failed_reading_of_the_tail_reaches_each_client(results, encoded):
 
 
 @pytest.mark.promise("resume")
-def test_page_is_encoded_once_for_clients_that_ask_at_once_or_later():
+def test_page_is_encoded_once_for_a_thousand_requests():
     page = ResultPage(7, SCHEMA, ("{}",) * 3, 3, "abcdef01")
     calls = []
 
