@@ -72,7 +72,7 @@ class Lateness:
 async def _read(port: int, pause: float, until: float, after: int = 0) -> tuple[int, int, list[float]]:
     """A client: the updates that it had, those that it missed or had twice, and their delays where rows have their time."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
-    head = f"GET {PATH}?after={after} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+    head = f"GET {PATH}?after={after} HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"  # in no chunks
     writer.write(head.encode())
     count, last, wrong, rest, arrived = 0, after, 0, b"", list[float]()
     while (left := until - time.time()) > 0:

@@ -115,8 +115,8 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
                 newest, (of_station, _) = await newest_of(query), await run_in_threadpool(control.event_bounds)
                 number = await run_in_threadpool(control.find, query)
                 after, epoch = read_last_event(last_event_id, of_station, newest, number), of_station
-            first = await read(query, after, limit, epoch)
-            return StreamingResponse(follow(first), media_type=EVENT_STREAM)
+            first = await read(query, after, 1, epoch)  # a refusal has a status of its own
+            return StreamingResponse(follow(first.query, after), media_type=EVENT_STREAM)
         return await send_page(query, after, limit, wait, epoch, "json", encode_json_page)
 
     async def send_page(
@@ -149,12 +149,12 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
         head = {"query": page.query, "epoch": page.epoch, **page.schema, "next": page.next}
         return head | await run_in_threadpool(sum_updates, page.lines, last)
 
-    async def follow(page: ResultPage) -> AsyncIterator[bytes]:
+    async def follow(query: int, after: int) -> AsyncIterator[bytes]:
         async def read_behind(after: int, limit: int) -> ResultPage:
-            return await read(str(page.query), after, limit)  # a name may change its query
+            return await read(str(query), after, limit)  # a name may change its query
 
         try:
-            async for part in streams.follow(page, read_behind, control.identify_again):
+            async for part in streams.follow(query, after, read_behind, control.identify_again):
                 yield part
         except HttpProblemError as gone:  # the token has ended, or the reader was too slow, and the answer has begun
             yield f"event: problem\ndata: {json.dumps(gone.as_json())}\n\n".encode()

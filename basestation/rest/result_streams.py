@@ -23,6 +23,8 @@ TAIL_BYTES = 262_144
 """Of the newest events of a query that some client follows."""
 PAGE = 1_000
 """Updates that are read at once."""
+READERS = 4
+"""Clients that read a page of results at a time; the others wait, so that the pages of many do not fill the memory."""
 WAKE_SECONDS = 1.0
 """How often a client without updates is looked after: whether its token is valid, and whether the station ends."""
 Read = Callable[[int, int], Awaitable[ResultPage]]
@@ -97,15 +99,11 @@ class ResultStreams:
         self._control, self._is_ending = control, is_ending
         self._tails: dict[int, Tail] = {}
         self._looking: asyncio.Task[None] | None = None
-        self._pages = EncodedPages()
+        self._pages, self._reading = EncodedPages(), asyncio.Semaphore(READERS)
 
-    async def follow(self, page: ResultPage, read: Read, check: Callable[[], None]) -> AsyncIterator[bytes]:
-        """The events of a page and of all updates behind it. `check` raises where the client may read no more."""
+    async def follow(self, query: int, after: int, read: Read, check: Callable[[], None]) -> AsyncIterator[bytes]:
+        """The events of all updates of a query behind a number. `check` raises where the client may read no more."""
         checked, silent_since = 0.0, time.monotonic()
-        for piece in await self._encode(page):
-            for part in _parts(piece):
-                yield part
-        after = page.next
         tail: Tail | None = None
         try:
             while not self._is_ending():
@@ -113,16 +111,15 @@ class ResultStreams:
                     await run_in_threadpool(check)
                     checked = time.monotonic()
                 if tail is None or tail.is_lost or after < tail.begin:
-                    self._leave(page.query, tail)
+                    self._leave(query, tail)
                     tail = None
-                    page = await read(after, PAGE)
-                    found = await self._encode(page)
-                    if len(page.lines) < PAGE:
-                        tail = self._join(page.query, page.next)
+                    found, is_newest = await self._catch_up(read, after, PAGE)
+                    if is_newest:
+                        tail = self._join(query, found[-1].last if found else after)
                 else:
                     found = list(_pieces_behind(tail, after))
                     if not found and after < tail.last:  # within a piece
-                        found = await self._encode(await read(after, _next_edge(tail, after) - after))
+                        found, _ = await self._catch_up(read, after, _next_edge(tail, after) - after)
                 for piece in found:
                     for part in _parts(piece):
                         yield part
@@ -135,13 +132,16 @@ class ResultStreams:
                 if tail is not None and after >= tail.last:
                     await _wait(tail.changed)
         finally:
-            self._leave(page.query, tail)
+            self._leave(query, tail)
 
-    async def _encode(self, page: ResultPage) -> list[Piece]:
-        """The pieces of a page that is not the tail."""
-        if not page.lines:
-            return []
-        return [Piece(page.next - len(page.lines), page.next, await self._pages.encode("events", page, _encode_whole))]
+    async def _catch_up(self, read: Read, after: int, limit: int) -> tuple[list[Piece], bool]:
+        """Events behind a number that come from the results, and whether there are no more now."""
+        async with self._reading:
+            page = await read(after, limit)
+            if not page.lines:
+                return [], True
+            body = await self._pages.encode("events", page, _encode_whole)
+        return [Piece(after, page.next, body)], len(page.lines) < limit
 
     def _join(self, query: int, last: int) -> Tail:
         tail = self._tails.setdefault(query, Tail(last))

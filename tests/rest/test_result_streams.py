@@ -71,7 +71,7 @@ def make_streams(results):
 async def follow(streams, results, count, after=0, check=lambda: None, pause=0.0):
     """The numbers of a client that reads so many updates."""
     text = b""
-    async for part in streams.follow(results.results("7", after, 1_000), results.read, check):
+    async for part in streams.follow(7, after, results.read, check):
         text += part
         if text.count(b"\n\n") - text.count(b": nothing") >= count:
             break
@@ -144,7 +144,7 @@ def test_pieces_are_bounded_and_have_each_update_once(results):
 def test_client_behind_what_is_kept_gets_the_reason(results, encoded):
     async def run():
         streams, found = make_streams(results), []
-        stream = streams.follow(results.results("7", 0, 1_000), results.read, lambda: None)
+        stream = streams.follow(7, 0, results.read, lambda: None)
         try:
             async for part in stream:
                 found.append(part)
