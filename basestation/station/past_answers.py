@@ -67,7 +67,6 @@ class PastAnswers:
         """Forget the queries whose past may not change any more."""
         for number in [number for number, past in self.by_query.items() if past.is_settled]:
             self.drop(number)
-<<<<<<< HEAD
 
     def _is_over(self, number: int, queries: Queries) -> bool:
         query = queries.get(number)
@@ -75,8 +74,6 @@ class PastAnswers:
             return True
         past = self.by_query[number]  # resumed, a query goes on in the engine of the station
         return query.state is QueryState.PAUSED and (isinstance(past, ReplayedQuery) or past.is_complete)
-=======
->>>>>>> 914b67e6 (Remove the marks of a merge from the past of queries)
 
     def deliver(self, extent: str, batch: Batch) -> None:
         """Take a delivery."""

@@ -219,13 +219,7 @@ class Station:
         """Let a query run no more until it is resumed; nothing revises its windows. KeyError, QueryStateError."""
         self._answer(now_ms)
         paused = self._apply(query_changes.pause(number, self.world, self.engine, reason), now_ms)
-<<<<<<< HEAD
         self.past.drop_ended(self.world.queries)
-=======
-        while number in self.past.held:  # windows from before the pause
-            self._publish_past(number, self.past.advance(number, now_ms), now_ms)
-        self.past.drop(number)
->>>>>>> 914b67e6 (Remove the marks of a merge from the past of queries)
         return paused
 
     def fail(self, number: int, now_ms: int, reason: str) -> QueryRecord:
