@@ -154,6 +154,8 @@ def render_statement(explained: Json) -> str:
         parts.append(
             format_paragraph(f"rewrite {number}: {step['rule']}", [*wrap_prose(step["reason"]), *step["changes"]])
         )
+    if past := explained.get("past"):  # a station knows it
+        parts.append(format_paragraph("past", wrap_prose(f"from the {past['source']}: {past['reason']}")))
     if explained["network"]:
         parts.append(format_paragraph("in the network", _pushdown_lines(explained["network"])))
     if motes := explained["motes"]:

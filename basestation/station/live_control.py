@@ -6,6 +6,7 @@ from copy import copy
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryStateError
 from basestation.jobs.table import JobTable
+from basestation.planner.binder import bind_text
 from basestation.planner.completion import complete
 from basestation.rest.control import JsonObject, Metric, ResultPage
 from basestation.results.feed import UpdatesExpiredError
@@ -16,7 +17,14 @@ from basestation.station.query_accounts import QueryAccount, describe_account, f
 from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
-from basestation.station.text_description import check_start, check_text, describe_dry_run, explain_text
+from basestation.station.text_description import (
+    check_start,
+    check_text,
+    describe_dry_run,
+    describe_past,
+    explain_text,
+    reads_past,
+)
 from basestation.station.upload_control import UploadControl, describe_extent, wrong_state
 from innet.deployment.history_table import HistorySettings
 
@@ -72,7 +80,12 @@ class LiveControl(UploadControl, JobControl):
         return complete(text, cursor, self._station.world.catalog).as_json()
 
     def explain(self, text: str) -> list[tuple[JsonObject, str]]:
-        return explain_text(text, self._station.world)
+        station = self._station
+        bound = bind_text(text, station.world.catalog)
+        pasts: list[JsonObject | None] = [None] * len(bound)
+        if any(map(reads_past, bound)):
+            pasts = self._call(lambda now_ms: [describe_past(each, station.engine) for each in bound])
+        return explain_text(text, station.world, pasts)
 
     def replace(
         self,

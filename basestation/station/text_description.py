@@ -3,7 +3,7 @@
 All of it reads the world, which is never changed in place, so any thread may call it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 
@@ -13,11 +13,14 @@ from basestation.controller.network_plan import INFEASIBLE, NetworkPlan
 from basestation.controller.world import World
 from basestation.downlink import PlannedQuery, plan_query
 from basestation.execution.engine import Engine
+from basestation.execution.past_windows import find_past
+from basestation.execution.plan_checks import find_history_extents
 from basestation.explain import explain_statement, render_statement
 from basestation.explain.marginal_cost import HourlyCost
 from basestation.planner.binder import bind_text
-from basestation.planner.plan import Plan
+from basestation.planner.plan import Correction, Plan
 from basestation.results.wire import columns_as_json
+from basestation.station.past_reader import MOST_RECALLED
 from basestation.station.query_changes import check_name
 from gateway.diagnostics import DiagnosticError
 
@@ -39,16 +42,49 @@ def check_text(text: str, world: World) -> Json:
     return {"ok": True, "diagnostics": [], "statements": statements}
 
 
-def explain_text(text: str, world: World) -> list[tuple[Json, str]]:
-    """Each statement of a text as JSON and as text: meaning, rewrites, operators, and its work on the declared motes.
+def explain_text(text: str, world: World, pasts: Sequence[Json | None]) -> list[tuple[Json, str]]:
+    """Each statement of a text as JSON and as text: meaning, rewrites, operators, its work on the declared motes, and its past.
 
     DiagnosticError: the text has errors.
     """
     explained = [
-        explain_statement(each, number, world.deployment, world.catalog, world.statistics)
-        for number, each in enumerate(bind_text(text, world.catalog), 1)
+        {**explain_statement(each, number, world.deployment, world.catalog, world.statistics), "past": past}
+        for number, (each, past) in enumerate(zip(bind_text(text, world.catalog), pasts, strict=True), 1)
     ]
     return [(each, render_statement(each)) for each in explained]
+
+
+def reads_past(plan: Plan | Correction) -> bool:
+    """Whether a statement is a query with SINCE or over HISTORY."""
+    if not isinstance(plan, Plan):
+        return False
+    options = plan.options
+    return options.since is not None or options.since_ago is not None or bool(find_history_extents(plan.root))
+
+
+def describe_past(plan: Plan | Correction, engine: Engine) -> Json | None:
+    """Where the past of a query would come from now, and why; None where it has none. Only the station's thread may call it."""
+    if not isinstance(plan, Plan) or not reads_past(plan):
+        return None
+    past = find_past(plan, engine)
+    if past is None:
+        reason = (
+            "it has every tuple that the query reads, or the query reads an index or answers before late readings "
+            "come, which the archive cannot give back"
+        )
+        return {"source": "log", "seam": None, "reason": reason}
+    if past.is_replayed:
+        reason = (
+            "the query counts from its begin, follows the order of arrival or reads HISTORY, so an engine of its own takes "
+            "the archived deliveries in their order, and then the live ones"
+        )
+    else:
+        reason = (
+            f"the log lacks tuples of windows before tick {past.seam}; these depend on the tuples in their ranges alone, so the "
+            "engine answers them slice by slice"
+        )
+    limit = f"Spark is not used: for more than {MOST_RECALLED:,} tuples the query is refused, and `moteloom history` asks Spark"
+    return {"source": "archive", "seam": None if past.is_replayed else past.seam, "reason": f"{reason}. {limit}"}
 
 
 def describe_dry_run(text: str, world: World, clock: int, name: str | None = None) -> tuple[Json, PlannedQuery]:

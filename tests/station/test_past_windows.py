@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from basestation.controller.admission import bind_single_query
 from basestation.execution.engine import Engine
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.operator_builder import OperatorBuilder
@@ -19,6 +20,7 @@ from basestation.station.limit_enforcer import LimitEnforcer
 from basestation.station.operational_events import PAST_ANSWERED
 from basestation.station.past_reader import PastReader
 from basestation.station.query_limits import QueryLimitError, QueryLimits
+from basestation.station.text_description import describe_past, explain_text
 from gateway.diagnostics import DiagnosticError
 from tests.station.small_network import SCHEMA
 from tests.station.test_archived_corrections import STATEMENTS, ArchivedNetwork
@@ -137,6 +139,28 @@ def test_long_past_is_answered_in_slices_before_live_windows(network, slices):
     events = [json.loads(body) for _, _, kind, body in network.journal.events(0, 10_000) if kind == PAST_ANSWERED]
     told = [int(each["why"].split()[0]) for each in events if each["query"] == number]
     assert told == sorted(set(told)) and told[-1] == 100 and len(told) > 2
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "says"),
+    [
+        (f"{QUERIES[0]} SINCE NOW - 60 SEC", "archive", "slice by slice"),
+        (f"ISTREAM({QUERIES[0]}) SINCE NOW - 60 SEC", "archive", "an engine of its own"),
+        ("SELECT lane FROM traffic.HISTORY [SCAN 5 SEC]", "archive", "reads HISTORY"),
+        (f"{QUERIES[0]} SINCE NOW - 1 SEC", "log", "it has every tuple"),
+        ("SELECT index, lane FROM traffic SINCE NOW - 60 SEC", "log", "reads an index"),
+        (QUERIES[0], None, ""),
+    ],
+)
+def test_explain_says_where_the_past_comes_from(network, text, source, says):
+    station = network.durable.station
+    past = describe_past(bind_single_query(text, station.world), station.engine)
+    [(explained, rendered)] = explain_text(text, station.world, [past])
+    assert (explained["past"] or {}).get("source") == source
+    assert (source is None) == ("\npast\n" not in rendered) and says in " ".join(rendered.split())
+    if source is not None and "SCAN" not in text:
+        number = network.submit(text) if source == "archive" else None
+        assert (number in station.past.by_query) == (source == "archive")
 
 
 @pytest.mark.parametrize("kind", ["stop", "exceed", "pause", "drain"])
