@@ -229,7 +229,7 @@ class Engine(StepLoop):
         if not self._live:
             return self._begun
         self._catch_up()
-        self._tidy()
+        self._failures += self._tidy()
         first = self._begun
         for node in walk(plan.root):
             extent = getattr(node, "extent", None)

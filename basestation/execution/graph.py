@@ -239,10 +239,15 @@ class OperatorGraph:
         [failed] = [key for key, known in self._operators.items() if known is operator]
         return {key: reason for key in self._operators if failed in self._keys_below(key)}
 
-    def tidy(self) -> None:
-        """Drop what no reader needs, readers first."""
+    def tidy(self) -> dict[Hashable, str]:
+        """Drop what no reader needs, readers first. Returns the keys of operators that ran out of memory, as `step` does."""
+        failed = _NO_FAILURES
         for operator in self._order_to_tidy():
-            operator.tidy()
+            try:
+                operator.tidy()
+            except MemoryError as error:
+                failed = failed | self._find_readers(operator, f"{type(operator).__name__}: {error}")
+        return failed
 
     def _order_to_tidy(self) -> list[Any]:
         """Return the operators that take steps, readers first."""

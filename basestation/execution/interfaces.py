@@ -9,7 +9,7 @@ Each Protocol is one concern. A class states in its docstring which of them it f
 Ticks, clock ticks and watermarks are integers in ticks. Arrays of windows, tuples and ticks have one dimension.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from acquisition.arrays import BoolArray, IntArray
@@ -384,6 +384,10 @@ class QueryGroup(UpdateSource, Protocol):
     @property
     def within(self) -> int | None:
         """DELIVER WITHIN in ticks, or None."""
+
+    @property
+    def extents(self) -> Collection[str]:
+        """The extents whose tuples the queries read."""
 
     def entry_ticks(self) -> Sequence[int]:
         """Return clock ticks in which a tuple in windows may get its index without a delivery; the next one is among them."""

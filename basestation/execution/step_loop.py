@@ -87,11 +87,15 @@ class StepLoop:
         batched = self._find_batched(delivered) if self._multi_tick else set()
         corrected = any(corrections.values())
         updates = []
-        for last, batches, several in plan_steps(
-            delivered, self._intakes.by_key, self.clock, tick, self._multi_tick, batched, corrected
-        ):
-            given = corrections if last == tick else dict.fromkeys(corrections, ())
-            updates += self._step(last, batches, given, end and last == tick, several, batched)
+        try:
+            for last, batches, several in plan_steps(
+                delivered, self._intakes.by_key, self.clock, tick, self._multi_tick, batched, corrected
+            ):
+                given = corrections if last == tick else dict.fromkeys(corrections, ())
+                updates += self._step(last, batches, given, end and last == tick, several, batched)
+        except MemoryError as error:  # to cut deliveries into steps
+            self._intakes.lose(delivered, tick, error)
+            updates += [*self._end_readers(tick), *self._take_step(tick, *self._intakes.nothing, end, False, set())]
         return updates
 
     # --- deliveries that wait ----------------------------------------------------------------------------------------
@@ -172,9 +176,11 @@ class StepLoop:
         self._tuple_count += sum(len(batch) for batches in delivered.values() for batch in batches)
         while not multi_tick and (earlier := self._find_tick_before(tick, delivered, corrections)) is not None:
             self._intakes.pass_time(earlier)
+            updates += self._end_readers(earlier)
             updates += self._end_step(earlier)
         updates += self._make_room(tick, delivered)
         self._intakes.step(tick, delivered, corrections, end, multi_tick, batched)
+        updates += self._end_readers(tick)
         updates += self._end_step(tick)
         if multi_tick:
             most = max((sum(map(len, batches)) for batches in delivered.values()), default=0)
@@ -222,9 +228,14 @@ class StepLoop:
         self.clock = self._stepped = tick
         self._next_due = None
         failed = self._graph.step(tick)
-        updates: Updates = self._end_failed(failed, tick) if failed else []
+        updates: Updates = [*self._end_failed(failed, tick)]
         for group in self._registry.groups:
-            updates += self._registry.select(group.updates)
+            try:
+                updates += list(self._registry.select(group.updates))
+            except MemoryError as error:
+                failed = {self._queries[variant].key: f"its updates: {error}" for variant in group.numbers}
+                updates += self._end_failed(failed, tick)
+                continue
             if group.halt is not None:
                 for number in dict.fromkeys(self._registry.number_of(variant) for variant in group.numbers):
                     updates.append(QueryFailure(number, group.halt.code, group.halt.message, tick))
@@ -233,13 +244,15 @@ class StepLoop:
         self._step_count += 1
         if self._step_count >= self._tidy_every or self._tuple_count >= self._prune_after:
             self._step_count = self._tuple_count = 0
-            self._tidy()
+            updates += self._tidy()
             low, high = thresholds.PRUNE_AFTER_TUPLES
             self._prune_after = min(max(low, self._intakes.held // 2), high)
         return updates
 
-    def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> Updates:
+    def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> list[QueryFailure]:
         """End the queries whose operators ran out of memory in this step, and return their failures."""
+        if not failed:
+            return []
         reasons = {
             self._registry.number_of(variant): failed[query.key]
             for variant, query in self._queries.items()
@@ -250,10 +263,21 @@ class StepLoop:
         self._drop_unused_folds()
         return [QueryFailure(number, OUT_OF_MEMORY, reason, tick) for number, reason in reasons.items()]
 
-    def _tidy(self) -> None:
-        """Prune state: drop what no window and no horizon can reach."""
+    def _end_readers(self, tick: int) -> list[QueryFailure]:
+        """End the queries that read an intake which ran out of memory, and return their failures."""
+        failed = self._intakes.take_failed()
+        reasons: dict[Hashable, str] = {
+            query.key: failed[key]
+            for query in (self._queries.values() if failed else ())
+            for key in (*query.folds, *query.output_group.extents)
+            if key in failed
+        }
+        return self._end_failed(reasons, tick)
+
+    def _tidy(self) -> list[QueryFailure]:
+        """Prune state: drop what no window and no horizon can reach. Returns the failures of queries that ran out of memory then."""
         if self._announced:
-            return
+            return []
         groups = self._registry.groups
         for group in groups:
             group.ask()
@@ -261,5 +285,6 @@ class StepLoop:
             lambda switch, variant: switch.is_over(variant, self._queries[variant].output_group.settled)
         )
         self._drop_unused_folds()
-        self._graph.tidy()
-        self._intakes.prune([group.histories() for group in self._registry.groups])
+        failures = self._end_failed(self._graph.tidy(), self.clock)
+        self._intakes.prune([group.histories() for group in self._registry.groups], self.clock)
+        return failures + self._end_readers(self.clock)

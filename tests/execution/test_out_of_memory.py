@@ -1,10 +1,13 @@
 """A query that needs more memory than there is ends alone, with its figures; all other queries go on."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 from acquisition.batch import Batch, unit_weights
 from basestation.execution.engine import Engine
+from basestation.execution.output.stream_output import StreamOutput
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.updates.update import QueryFailure, WindowUpdates, split_by_query
@@ -56,3 +59,122 @@ def test_query_can_be_added_again_after_it_ran_out_of_memory():
     engine.deliver("hits", batch(2, 1))
     [update] = split_by_query(engine.on_clock(2))
     assert update.added.to_lists() == [(ROWS + 1,)]
+
+
+def failing(monkeypatch, place, times=1):
+    """Let a method run out of memory the first times that it is called, half-way where it takes a step; return the calls left."""
+    owner, _, name = place.rpartition(".")
+    module, _, cls = owner.rpartition(".")
+    whose = getattr(importlib.import_module(module), cls)
+    method, left = getattr(whose, name), [times]
+
+    def fail(self, *args, **kwargs):
+        found = method(self, *args, **kwargs)
+        if left[0]:
+            left[0] -= 1
+            raise MemoryError("Unable to allocate 9 TiB")
+        return found
+
+    monkeypatch.setattr(whose, name, fail)
+    return left
+
+
+EXECUTION = "basestation.execution"
+OTHERS = read_schema(
+    "hits: pushed (k:integer, v:integer) late revise by 20 sec\nmisses: pushed (k:integer, v:integer) late revise by 20 sec"
+)
+
+
+@pytest.mark.promise("queries-apart")
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"{EXECUTION}.ingest.intake.Intake.insert",
+        f"{EXECUTION}.ingest.intake.Intake._enter",
+        f"{EXECUTION}.ingest.intake.Intake.forget",
+        f"{EXECUTION}.windowing.window_store.TickOrderedStore.tidy",
+        f"{EXECUTION}.query_block.QueryBlock.tidy",
+        f"{EXECUTION}.output.stream_output.StreamOutput._updates_of",
+        f"{EXECUTION}.ingest.tuple_log.TupleLog.add",
+        f"{EXECUTION}.columns.segmented_log.SegmentedLog.forget",
+    ],
+)
+def test_failure_outside_of_operators_ends_its_readers_alone(place, monkeypatch):
+    """`hits` is the first intake, and the first query the first that tidies: they run out of memory once, in clock tick 3."""
+    engine, texts = (
+        Engine(OTHERS, tidy_every=1),
+        {1: "SELECT v FROM hits {}", 2: "SELECT SUM(v) AS n FROM misses {}", 3: "SELECT v FROM hits"},
+    )
+    for number, text in texts.items():
+        engine.add(number, bind_text(text.format(WINDOW), OTHERS)[0])
+    failures, sums = [], []
+    for tick in range(8):
+        for extent in ("hits", "misses"):
+            engine.deliver(extent, batch(tick, 2))
+        if tick == 3:
+            left = failing(monkeypatch, place)
+        for update in split_by_query(engine.on_clock(tick)):
+            if isinstance(update, QueryFailure):
+                failures.append((update.query, update.code, update.clock, update.message))
+            elif update.query == 2:
+                sums += update.added.to_lists()
+    assert left == [0] and failures
+    ended = {query for query, *_ in failures}
+    assert all((code, clock) == ("SN516", 3) and "9 TiB" in message for _, code, clock, message in failures)
+    assert ended == ({1, 3} if ".ingest." in place or "Log" in place else ended) and len(ended) < 3
+    survivor = 2 not in ended
+    assert not survivor or sums == [(1,), *[(2,)] * 7]
+    engine.add(4, bind_text(f"SELECT COUNT(*) AS n FROM hits {WINDOW}", OTHERS)[0])
+    engine.deliver("hits", batch(8, 2))
+    [count] = [update for update in split_by_query(engine.on_clock(8)) if update.query == 4]
+    assert count.added.to_lists()[-1] in [(2,), (4,)]
+
+
+@pytest.mark.promise("queries-apart")
+def test_lost_deliveries_are_counted(monkeypatch):
+    engine = Engine(OTHERS)
+    engine.add(1, bind_text("SELECT v FROM hits", OTHERS)[0])
+    engine.deliver("hits", batch(0, 5))
+    engine.on_clock(0)
+    failing(monkeypatch, f"{EXECUTION}.ingest.intake.Intake._enter")
+    engine.deliver("hits", batch(1, 7))
+    [failure] = engine.on_clock(1)
+    assert "the intake of hits held 12 tuples" in failure.message
+    assert engine.ledger()["hits"] == {"accepted": 5, "out of memory": 7, "received": 12}
+
+
+@pytest.mark.promise("queries-apart")
+def test_deliveries_that_cannot_be_cut_end_their_readers(monkeypatch):
+    engine = Engine(OTHERS)
+    for number, extent in ((1, "hits"), (2, "misses")):
+        engine.add(number, bind_text(f"SELECT v FROM {extent}", OTHERS)[0])
+
+    def fail(*_):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    engine.deliver("hits", batch(1, 3))
+    monkeypatch.setattr(f"{EXECUTION}.step_loop.plan_steps", fail)
+    [failure] = engine.on_clock(1)
+    monkeypatch.undo()
+    assert (failure.query, failure.clock) == (1, 1)
+    engine.deliver("misses", batch(2, 3))
+    [update] = split_by_query(engine.on_clock(2))
+    assert (update.query, len(update)) == (2, 3)
+
+
+@pytest.mark.promise("queries-apart")
+def test_updates_without_memory_end_their_queries(monkeypatch):
+    engine = Engine(OTHERS)
+    for number, extent in ((1, "hits"), (2, "misses")):
+        engine.add(number, bind_text(f"SELECT v FROM {extent}", OTHERS)[0])
+        engine.deliver(extent, batch(0, 3))
+    updates = StreamOutput.updates.fget
+
+    def fail(output):
+        if 1 in output.numbers:
+            raise MemoryError("Unable to allocate 9 TiB")
+        return updates(output)
+
+    monkeypatch.setattr(StreamOutput, "updates", property(fail))
+    failure, update = split_by_query(engine.on_clock(0))
+    assert (failure.query, failure.message, update.query) == (1, "its updates: Unable to allocate 9 TiB", 2)

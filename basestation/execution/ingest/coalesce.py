@@ -54,10 +54,13 @@ class CoalescingBuffer:
                 self._tuples[name] += sum(map(len, batches))
 
     def flush(self) -> dict[ExtentKey, list[Batch]]:
-        """Remove and return all batches by extent, small ones concatenated."""
+        """Remove and return all batches by extent, small ones concatenated; as they came if there is no memory for that."""
         parts, self._parts = self._parts, {}
         self._tuples, self._batches = Counter(), 0
-        return {name: _coalesce(batches) for name, batches in parts.items()}
+        try:
+            return {name: _coalesce(batches) for name, batches in parts.items()}
+        except MemoryError:
+            return parts
 
 
 def can_wait(batches: Sequence[Batch], intake: DeliveryIntake[Any], clock: int, tick: int) -> bool:

@@ -1,5 +1,6 @@
 """IntakeSet: the intakes of extents and of folds, and what was delivered to each since the last clock tick that ended."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ class IntakeSet:
         streams = [e for e in catalog if e.kind is not ExtentKind.STORED and e.sites is not None]
         self.extents = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
         self.tables = {e.name: StoredTable(e) for e in catalog if e.kind is ExtentKind.STORED}
+        self._live, self._tick_ms = live, catalog.tick_ms
+        self._failed: dict[ExtentKey, str] = {}  # intakes that ran out of memory
         self._archives = False  # whether corrections are recorded
         self.by_key: dict[ExtentKey, DeliveryIntake[Any]] = {}
         self.by_key.update(self.extents.items())
@@ -158,8 +161,7 @@ class IntakeSet:
 
     def pass_time(self, tick: int) -> None:
         """End a clock tick without deliveries."""
-        for intake in self.by_key.values():
-            intake.step([], [], tick)
+        self.step(tick, self._empty(), self._empty(), end=False, multi_tick=False, batched=set())
 
     def step(
         self,
@@ -170,13 +172,55 @@ class IntakeSet:
         multi_tick: bool,
         batched: set[ExtentKey],
     ) -> None:
-        """Take deliveries in and end clock tick `tick`; with `end`, all time is complete then."""
-        for key, intake in self.by_key.items():
-            intake.step(delivered[key], corrections[key], tick, end, multi_tick, multi_tick and key in batched)
+        """Take deliveries in and end clock tick `tick`; with `end`, all time is complete then.
 
-    def prune(self, histories: Sequence[Mapping[str, int]]) -> None:
+        An intake that runs out of memory is in no defined state. It begins anew, and `take_failed` tells which those are.
+        """
+        for key, intake in [*self.by_key.items()]:
+            counts = Counter(intake.counts) if isinstance(intake, Intake) else Counter[str]()
+            try:
+                intake.step(delivered[key], corrections[key], tick, end, multi_tick, multi_tick and key in batched)
+            except MemoryError as error:
+                self._begin_anew(key, tick, _with_lost(counts, delivered[key]), error)
+
+    def _begin_anew(self, key: ExtentKey, tick: int, counts: Counter[str], error: MemoryError) -> None:
+        """Replace the intake of an extent by one whose record begins after a clock tick; that of a fold goes with its queries."""
+        self._failed[key] = f"the intake of {key} held {self.by_key[key].held:,} tuples: {error}"
+        old = self.by_key[key]
+        if isinstance(old, Intake) and isinstance(key, str):
+            made = Intake(old.extent, tick + 1, not self._live, self._tick_ms)
+            made.counts.update(counts)
+            made.unfiltered_from, made.applied = old.unfiltered_from, old.applied
+            self.extents[key] = self.by_key[key] = made
+
+    def lose(self, delivered: Deliveries, tick: int, error: MemoryError) -> None:
+        """Begin the intakes of some deliveries anew, because there is no memory to take these in."""
+        for key, batches in delivered.items():
+            if batches:
+                self._begin_anew(key, tick, _with_lost(Counter(self.counts.get(str(key), {})), batches), error)
+
+    @property
+    def nothing(self) -> tuple[Deliveries, Corrections]:
+        """No deliveries and no corrections."""
+        return self._empty(), self._empty()
+
+    def take_failed(self) -> dict[ExtentKey, str]:
+        """Remove and return the intakes that ran out of memory, each with the reason. Their readers are to be dropped."""
+        failed, self._failed = self._failed, {}
+        return failed
+
+    def prune(self, histories: Sequence[Mapping[str, int]], clock: int) -> None:
         """Drop what no query needs. `histories` have by extent the first tick that a scan may still ask for."""
-        for key, intake in self.by_key.items():
-            intake.forget()
+        for key, intake in [*self.by_key.items()]:
             scanned = [read[key] for read in histories if isinstance(key, str) and key in read]
-            intake.forget_history(min(scanned, default=None))
+            try:
+                intake.forget()
+                intake.forget_history(min(scanned, default=None))
+            except MemoryError as error:
+                self._begin_anew(key, clock, Counter(intake.counts) if isinstance(intake, Intake) else Counter(), error)
+
+
+def _with_lost(counts: Counter[str], batches: Sequence[Any]) -> Counter[str]:
+    """Return counts with all tuples of deliveries as received and lost."""
+    count = sum(map(len, batches))
+    return counts + Counter({"received": count, "out of memory": count})

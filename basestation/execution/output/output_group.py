@@ -37,6 +37,12 @@ class OutputGroup:
         return self._output.numbers
 
     @property
+    def extents(self) -> set[str]:
+        """The extents whose tuples it reads, those of subqueries and histories too."""
+        tables = [getattr(source, "table", None) for block in self.blocks for source in block.inputs]
+        return {read.extent.name for read in (*self._streams, *tables) if read is not None}
+
+    @property
     def updates(self) -> Sequence[Update | SharedUpdate]:
         """The updates of the last step."""
         return self._output.updates
