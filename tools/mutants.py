@@ -7,7 +7,7 @@
     python tools/mutants.py --since v1.2   # those that a change after this commit may have freed
 
 Each is made in a private copy of the tree. The test that caught it last, as tests/mutants/caught_by.json remembers it,
-runs first; if that one passes or is gone, the tests that are nearest to it run until the first that fails. A mutant is
+runs first, in a fork of a process that has collected it, or else in a process of its own; if that one passes or is gone, the tests that are nearest to it run until the first that fails. A mutant is
 caught if a test fails that passes without it, also by a time limit of its own; if all of them together take too long, it
 is called slow, and stale if it cannot be made or no test can run. Exits with 1 if not every one is caught.
 
@@ -44,7 +44,6 @@ PLUGINS = ("-p", "no:cacheprovider", "-p", "pytest_timeout")
 """Of pytest; it starts in a fifth of the time without those that tests of one process can do without."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+\.py::[^\s\[]+(?:\[.*?\])?)(?= - |$).*", re.MULTILINE)
 """The line of a failed test; the values in its brackets may have any signs, also ` - `."""
-MISSING = re.compile(r"^ERROR: (?:not found|file or directory not found): (?P<test>.*)$", re.MULTILINE)
 ANSWERS = "tests/golden/test_queries.py::test_query_answer_matches_golden_file"
 CHOICES = "tests/golden/test_choices.py::test_query_answers_equally_under_random_choice"
 NEAREST = {
@@ -197,26 +196,76 @@ def compile_checked(folder):
     compileall.compile_dir(folder, quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
 
 
-def judged(mutant, tree, tests=None, seconds=SECONDS, last=None):
+class Forks:
+    """A pytest process in a tree, which has collected the remembered tests and runs each in a fork (mutant_forks.py)."""
+
+    def __init__(self, tree, tests):
+        self._passes = {}
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        modules = {test.partition("::")[0] for test in tests}
+        command = [str(ROOT / "tools" / "mutant_forks.py"), str(requests), str(answers), *PLUGINS, "-q"]
+        self._process = subprocess.Popen(
+            [sys.executable, *command, f"--basetemp={tree}.tests", *sorted(m for m in modules if (tree / m).exists())],
+            cwd=tree,
+            env=_environment(tree),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(requests, answers),
+        )
+        for each in (requests, answers):
+            os.close(each)
+        self._reader = os.fdopen(self._answers)
+        self._is_ready = self._reader.readline() == "ready\n"
+
+    def run(self, test, seconds, **change):
+        """`passed`, `failed` or `unknown`; `change` is the `file` that is changed now, and its `text` of before."""
+        if not self._is_ready:
+            return "unknown"
+        os.write(self._requests, (json.dumps({"test": test, "seconds": seconds, **change}) + "\n").encode())
+        return self._reader.readline().strip() or "unknown"
+
+    def passes(self, test, seconds):
+        """Whether a test passes without any change."""
+        if test not in self._passes:
+            self._passes[test] = self.run(test, seconds) == "passed"
+        return self._passes[test]
+
+    def close(self):
+        os.close(self._requests)
+        self._reader.close()
+        self._process.wait()
+
+
+def judged(mutant, tree, tests=None, seconds=SECONDS, last=None, forks=None):
     """(verdict, what the tests said, the test that failed): caught, survived, slow, or stale where it cannot be made.
 
-    `last` is the test that caught it before, tried first.
+    `last` is the test that caught it before, tried first: in one of the forks, then in a process of its own.
     """
     path = tree / mutant.file
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     changed = mutant.made_in(text)
     if changed is None:
         return "stale", f"it stands {text.count(mutant.before)} times in the file", None
-    path.write_text(changed, encoding="utf-8")
-    try:
-        if last is not None and (found := _tested(tree, (last,), seconds))[0] == "caught":
-            return found
-        found = _tested(tree, tests or mutant.tests, seconds)
-    finally:
-        path.write_text(text, encoding="utf-8")
-    verdict, said, test = found
-    if verdict == "caught" and _tested(tree, (test,), seconds)[0] != "survived":
-        return "stale", f"this test fails without any change, too: {said}", None
+
+    def with_change(run, *arguments, **options):
+        path.write_text(changed, encoding="utf-8")
+        try:
+            return run(*arguments, **options)
+        finally:
+            path.write_text(text, encoding="utf-8")
+
+    if last is not None and forks is not None:
+        found = with_change(forks.run, last, seconds, file=mutant.file, text=text)
+        if found == "failed" and forks.passes(last, seconds):
+            return "caught", last, last
+    for chosen in ((last,), tests or mutant.tests) if last is not None else (tests or mutant.tests,):
+        verdict, said, test = found = with_change(_tested, tree, chosen, seconds)
+        if verdict == "caught":
+            if _tested(tree, (test,), seconds)[0] == "survived":
+                return found
+            found = "stale", f"this test fails without any change, too: {said}", None
     return found
 
 
@@ -237,30 +286,17 @@ def _tested(tree, tests, seconds):
 
 def _run_tests(tree, arguments, seconds=None):
     command = [sys.executable, "-m", "pytest", "-q", *PLUGINS, "--no-header", *arguments]
-    environment = {**os.environ, "MOTELOOM_SEED": os.environ.get("MOTELOOM_SEED", "1"), "MOTELOOM_COUNTS": "small"}
-    environment["PYTHONPATH"] = str(tree)  # processes of tests run the changed code, not the installed one
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=seconds)
+    return subprocess.run(command, cwd=tree, env=_environment(tree), capture_output=True, text=True, timeout=seconds)
 
 
-def unfit(tests, tree):
-    """The tests that are gone or fail without any change."""
-    found: set[str] = set()
-    while left := sorted(set(tests) - found):
-        ran = _run_tests(tree, left)
-        missing = {test for line in MISSING.finditer(ran.stdout + ran.stderr) for test in left if _names(line, test)}
-        failed = {line["test"] for line in FAILED.finditer(ran.stdout)} & set(left)
-        found |= missing | failed
-        if not missing:  # else pytest ran none
-            if ran.returncode != 0 and not failed:
-                raise RuntimeError(f"the remembered tests cannot run: {(ran.stdout + ran.stderr)[-2000:]}")
-            return found
-    return found
-
-
-def _names(line, test):
-    """Whether an error of pytest is about a test: it writes the path whole, or as it was given."""
-    return line["test"].endswith(test)
+def _environment(tree):
+    return {
+        **os.environ,
+        "MOTELOOM_SEED": os.environ.get("MOTELOOM_SEED", "1"),
+        "MOTELOOM_COUNTS": "small",
+        "PYTHONPATH": str(tree),  # processes of tests run the changed code, not the installed one
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
 
 
 def may_be_freed(mutant, test, changed):
@@ -319,19 +355,14 @@ def main(arguments=None):
         trees = queue.Queue()
         for number in range(args.jobs):
             (place := Path(folder) / str(number)).mkdir()
-            trees.put(copied(place))
-        last = {m.name: remembered[m.name] for m in chosen if m.name in remembered}
-        for test in (useless := unfit(last.values(), Path(folder) / "0")):
-            print(f"gone, or fails without any change: {test}", flush=True)
+            trees.put((copied(place), Forks(place, {remembered[m.name] for m in chosen if m.name in remembered})))
 
         def judge(mutant):
-            tree, start = trees.get(), time.monotonic()
+            (tree, forks), start = trees.get(), time.monotonic()
             try:
-                verdict, said, test = judged(
-                    mutant, tree, last=None if last.get(mutant.name) in useless else last.get(mutant.name)
-                )
+                verdict, said, test = judged(mutant, tree, last=remembered.get(mutant.name), forks=forks)
             finally:
-                trees.put(tree)
+                trees.put((tree, forks))
             if test is not None:
                 with writing:
                     _remember(mutant, test)
@@ -342,6 +373,8 @@ def main(arguments=None):
 
         with ThreadPoolExecutor(args.jobs) as pool:
             verdicts = list(pool.map(judge, chosen))
+        while not trees.empty():
+            trees.get()[1].close()
     counts = Counter(verdicts)
     others = "".join(f", {counts[verdict]} {verdict}" for verdict in ("survived", "stale", "slow") if counts[verdict])
     print(f"{counts['caught']} of {len(verdicts)} mutants caught{others} in {time.monotonic() - began:.0f} s")

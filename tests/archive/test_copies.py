@@ -1,10 +1,11 @@
 """After a restore a station rolls some deliveries again: merges and exports take each pushed tuple once."""
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from acquisition.batch import Batch
-from basestation.archive.compaction import days_of_files, merge_day
+from basestation.archive.compaction import days_of_files, drop_repeated, merge_day
 from basestation.archive.numbering import TupleNumbers
 from basestation.archive.parquet import STAGING, ParquetArchive
 from basestation.archive.transfer import export_readings
@@ -36,3 +37,13 @@ def test_imported_tuples_without_an_index_all_stay(tmp_path):
     archive.settle(archive.stage(0, EXTENT, Batch(zeros, zeros, zeros, zeros + 1, columns, {})))
     [day] = days_of_files(archive.adopt()[0])
     assert export_readings(tmp_path, [day], 0, 9).num_rows == merge_day(tmp_path, day).rows == 2
+
+
+def test_readings_of_a_tick_that_differ_all_stay():
+    """A reading that came again has another index and arrival; one that differs in an attribute is another reading."""
+    columns = {"_tick": [5] * 5 + [6], "_site": [3] * 6, "_index": range(1, 7), "_arrival": [5, 9, 9, 9, 12, 6]}
+    table = pa.table({name: list(values) for name, values in columns.items()})
+    temp, volt = [20.0, 20.0, 21.0, None, None, None], [1, 1, 1, 1, 2, 2]
+    found = drop_repeated(table.append_column("temp", [temp]).append_column("volt", [volt]))
+    assert found["_index"].to_pylist() == [1, 3, 4, 5, 6]
+    assert drop_repeated(table)["_index"].to_pylist() == [1, 6]

@@ -69,12 +69,51 @@ def test_test_that_caught_a_mutant_runs_first(tmp_path):
 
 
 @pytest.mark.promise("checked")
-def test_tests_that_are_gone_or_fail_are_not_trusted(tmp_path):
-    (tmp_path / "test_one.py").write_text("def test_good():\n    pass\n\ndef test_bad():\n    assert False\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    bad = {"test_one.py::test_bad", "test_one.py::test_gone", "test_two.py::test_good"}
-    assert mutants.unfit({"test_one.py::test_good", *bad}, tmp_path) == bad
-    assert mutants.unfit(["test_one.py::test_good"], tmp_path) == mutants.unfit([], tmp_path) == set()
+def test_fork_runs_changed_functions_only(tmp_path):
+    """A body that ran on import needs a new process, and a test that fails without a change proves nothing."""
+    (tmp_path / "innet").mkdir()
+    (tmp_path / "innet" / "__init__.py").touch()
+    code = tmp_path / "innet" / "doubling.py"
+    code.write_text(
+        "from functools import cache\n\nTWO = 2\nTIMES = [lambda x, y: x * y]\n\nclass Doubling:\n    @cache\n"
+        "    def double(self, x):\n        return sum(TIMES[0](TWO, each) for each in (x,))\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    (tmp_path / "test_doubling.py").write_text(
+        "from innet.doubling import Doubling\n\ndef test_three():\n    assert Doubling().double(3) == 6\n\n"
+        "def test_two():\n    assert Doubling().double(2) == 4\n\ndef test_bad():\n    assert Doubling().double(1) == 3\n"
+    )
+    mutants.compile_checked(tmp_path)
+    three, two, bad = (f"test_doubling.py::test_{name}" for name in ("three", "two", "bad"))
+    forks = mutants.Forks(tmp_path, (three, "test_gone.py::test_gone"))
+
+    def found(test, before, after):
+        text = code.read_text()
+        assert text.count(before) == 1
+        code.write_text(text.replace(before, after))
+        try:
+            return forks.run(test, 60, file="innet/doubling.py", text=text)
+        finally:
+            code.write_text(text)
+
+    assert found(three, "x * y", "x + y") == "failed"
+    assert found(two, "x * y", "x + y") == "passed"
+    assert found(three, "(x,)", "(x, x)") == "failed"
+    assert found(three, "TWO = 2", "TWO = 3") == "unknown"
+    assert found(three, "    def double", "    y = 1; def double") == "unknown"
+    assert found("test_doubling.py::test_gone", "x * y", "x + y") == "unknown"
+    assert forks.run(three, 0.0, file="innet/doubling.py", text=code.read_text()) == "unknown", "it takes too long"
+    assert (forks.passes(three, 60), forks.passes(bad, 60)) == (True, False)
+
+    def verdict(before, after, last):
+        change = mutants.Mutant("innet/doubling.py", before, after, "")
+        return mutants.judged(change, tmp_path, (two,), last=last, forks=forks)[::2]
+
+    assert verdict("x * y", "x + y", three) == ("caught", three)
+    assert verdict("TWO = 2", "TWO = 3", three) == ("caught", three), "in a process of its own"
+    assert verdict("(x,)", "(x, x)", bad) == ("caught", two)
+    assert verdict("x * y", "x + y", bad) == ("survived", None)
+    forks.close()
 
 
 @pytest.mark.promise("checked")

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from basestation.rest.access import TokenScope
 from basestation.rest.api import make_api
 from basestation.rest.limits import BodyBudget, RequestLimits
+from basestation.rest.request_body import RequestBody
 from basestation.station.rest_server import RestServer
 from tests.rest.running_station import HEADERS, TOKEN, RunningStation
 from tests.rest.test_access import bearer
@@ -79,6 +81,27 @@ def test_token_above_its_bytes_leaves_room_for_others(station):
         assert station.ask("POST", "/v1/check", content=b" " * 99, headers=other).status_code == 200
     finally:
         station.api = before
+
+
+def test_body_that_keeps_coming_has_more_time():
+    """
+    limit      50 ms, and 10 s more for each 10 bytes
+    messages   at once, then every 30 ms: the last one after 150 ms
+    """
+    scope = {"method": "POST", "route": SimpleNamespace(path="/v1/check"), "headers": []}
+    limits = RequestLimits(body_seconds=0.05, body_bytes_per_second=1)
+    left = iter(range(5, -1, -1))
+
+    async def receive():
+        more = next(left)
+        await asyncio.sleep(0.03 if more < 5 else 0)
+        return {"type": "http.request", "body": b" " * 10, "more_body": more > 0}
+
+    async def read():
+        body = RequestBody(scope, receive, limits, BodyBudget(of_token=100, of_all=100), "a")
+        return [len((await body.receive())["body"]) for _ in range(6)]
+
+    assert asyncio.run(read()) == [10] * 6
 
 
 @pytest.fixture

@@ -93,9 +93,9 @@ def test_revisions_in_a_row_end_at_the_last_contents(contents):
 
 
 def test_last_of_equal_rows_is_removed():
-    rows = [[1, 0.5, None], [2, 0.5, None], [1, 0.5, None]]
-    lines = page(window(10, rows=rows), window(10, 1, removed=rows[:1], added=[])).lines
-    assert sum_updates(lines, 1)["windows"][0]["rows"] == rows[:2]
+    one, two, three, four = ([site, 0.5, None] for site in (1, 2, 3, 4))
+    lines = page(window(10, rows=[one, two, one, three]), window(10, 1, removed=[one], added=[four])).lines
+    assert sum_updates(lines, 1)["windows"][0]["rows"] == [one, two, three, four]
 
 
 @pytest.fixture

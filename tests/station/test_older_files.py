@@ -17,7 +17,7 @@ import pytest
 from basestation.station import schema_migration
 from basestation.station.journal import Journal, ResultChunk
 from basestation.station.journal_file import NAME, VERSION, JournalError, check, restore
-from basestation.station.recovery import PROGRAM
+from basestation.station.recovery import PROGRAM, begin_station
 from tests.station.small_network import SmallNetwork
 
 OLDER = Path(__file__).parent / "older"
@@ -67,6 +67,26 @@ def test_older_file_is_copied_and_goes_on(version, tmp_path):
     network.live(1)
     assert network.answers(2).startswith(answers)
     assert network.events().count("the state was computed anew from the log") == 1
+
+
+@each_version
+def test_older_results_age_from_the_newest_time_in_their_file(version, tmp_path):
+    """The older file has no times of results; with the time 0 all would be dropped at the next trim."""
+    write_older(tmp_path, version)
+    with closing(sqlite3.connect(tmp_path / NAME)) as database:
+        newest = [database.execute(f"SELECT max(at_ms) FROM {table}").fetchone()[0] for table in ("commands", "events")]
+    Journal(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as database:
+        times = {at_ms for (at_ms,) in database.execute("SELECT at_ms FROM results")}
+    assert len(times) == 1 and min(times) >= max(filter(None, newest)) > 1_700_000_000_000
+
+
+def test_station_computed_anew_begins_when_it_began_first(tmp_path):
+    begun = []
+    for now_ms in (1_000, 5_000):
+        with closing(Journal(tmp_path)) as journal:
+            begin_station(journal, lambda _, at_ms: begun.append(at_ms), None, now_ms)
+    assert begun == [1_000, 1_000]
 
 
 @pytest.mark.promise("durable")

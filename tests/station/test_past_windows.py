@@ -181,6 +181,28 @@ LATE = "REVISE traffic SET lane = 2 WHERE lane = 1"
 COUNT = "SELECT COUNT(*) AS n FROM traffic [FROM NOW-29 TO NOW SLIDE 5 SEC]"
 
 
+@pytest.mark.promise("history-is-live")
+def test_tuple_too_far_ahead_is_in_no_past_window(tmp_path):
+    """
+    delivered   0 s, with the tick of 40 s: too far ahead, so no query sees it │ 120 s: a query since 20 s
+    """
+    network = PastNetwork(tmp_path, CATALOG)
+    always = network.submit(COUNT)
+    network.live(1)
+    begun = network.now_ms // CATALOG.tick_ms
+    upload(network, [{"lane": 1, "_tick": begun + 40}])
+    for _ in range(20):
+        network.live(6)
+        upload(network, [{"lane": 1}])
+    network.roll()
+    number = network.submit(f"{COUNT} SINCE {begun + 20}")
+    assert network.durable.station._past.get(number)
+    network.live(40)
+    expected = {key: found for key, found in answers(network, always).items() if key >= begun + 20}
+    assert answers(network, number) == expected and len(expected) > 20
+    network.end()
+
+
 @pytest.fixture
 def network(tmp_path):
     """With pushed tuples in the archive that the engine does not keep any more."""
@@ -283,6 +305,21 @@ def test_query_on_a_full_disk_leaves_no_past_for_the_next_one(network, monkeypat
     assert not network.durable.station._recalled and reference == 2
     kinds = [entry.kind for _, entry in network.journal.entries(0)]
     assert kinds.count("recall") == 1 and kinds[kinds.index("recall") + 1] == "submit"
+
+
+@pytest.mark.promise("history-is-live")
+def test_for_counts_from_the_beginning_in_the_past(network):
+    """
+    since       seam      now    since + 120 s
+    ──┼───────────┼────────┼──────────┼──────▶
+      │◀── from the archive ──▶│◀ live ▶│
+    """
+    begin = network.now_ms // CATALOG.tick_ms - 90
+    number = network.submit(f"{COUNT} SINCE {begin} FOR 120 SEC")
+    assert network.durable.station._past.get(number)
+    network.live(80)
+    ticks = list(answers(network, number))
+    assert begin <= ticks[0] < begin + 5 and begin + 115 <= ticks[-1] <= begin + 120
 
 
 @pytest.mark.promise("history-is-live")

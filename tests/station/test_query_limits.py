@@ -2,6 +2,7 @@
 
 import pytest
 
+from basestation.execution.counters import OperatorShare
 from basestation.station.limit_enforcer import LimitEnforcer
 from basestation.station.query_limits import QueryLimitError, QueryLimits, predict_state
 from basestation.station.retention import Budget
@@ -112,6 +113,36 @@ def test_greatest_query_of_a_user_above_their_limit_fails(tmp_path):
         minute_of(network, enforcer, monotonic)
     assert [network.query(number)["state"] for number in (small, large, other)] == ["running", "failed", "running"]
     assert "the queries of anna together held" in network.query(large)["reason"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "failed"),
+    [
+        (QueryLimits(state_bytes_of_user=100), "second"),
+        (QueryLimits(cpu_share_of_user=0.5), "first"),
+        (QueryLimits(cpu_share=0.5, state_bytes_of_user=100), "first"),  # without it the rest is within the limit
+    ],
+    ids=["state of the user", "time of the user", "time"],
+)
+def test_query_that_ends_has_the_most_of_what_was_exceeded(limits, failed, tmp_path, monkeypatch):
+    """
+            of a core   bytes
+    first        0.6      40
+    second       0.1      70
+    """
+    network, monotonic = SmallNetwork(tmp_path), [0.0]
+    numbers = {
+        name: network.durable.submit(text, network.now_ms, owner="anna")
+        for name, text in zip(("first", "second"), QUERIES, strict=False)
+    }
+    measured = {numbers["first"]: OperatorShare(36e9, 40.0), numbers["second"]: OperatorShare(6e9, 70.0)}
+    monkeypatch.setattr(network.durable.station, "usage", lambda _: (measured, {}))
+    network.durable.limits = limits
+    enforcer = LimitEnforcer(network.durable, lambda: monotonic[0])
+    for _ in range(2):
+        minute_of(network, enforcer, monotonic)
+    states = {name: network.query(number)["state"] for name, number in numbers.items()}
+    assert [name for name, state in states.items() if state == "failed"] == [failed]
 
 
 def test_time_of_a_period_adds_up_for_queries_that_share(tmp_path):
