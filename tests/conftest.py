@@ -4,6 +4,7 @@ MOTELOOM_COUNTS=small|full|long  how much of a repeated test is done: `make test
 MOTELOOM_SHARE=0.1           of the counts of `long`
 MOTELOOM_SEED=n              replays a run; the seed in use is printed in the header
 STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository, zsh, fish, or mounts
+MOTELOOM_SHRINK=0            an example of Hypothesis that fails is shown as it was found, which takes less time
 MOTELOOM_SHARED=folder       where those recordings are
 """
 
@@ -23,11 +24,13 @@ LONG = os.environ.get("MOTELOOM_COUNTS", "small") == "long"
 FULL = LONG or os.environ.get("MOTELOOM_COUNTS", "small") == "full"
 SHARE = float(os.environ.get("MOTELOOM_SHARE", "1"))
 STRICT = os.environ.get("STRICT", "") not in ("", "0")
+SHRINK = os.environ.get("MOTELOOM_SHRINK", "") != "0"
 # Workers of pytest-xdist inherit the environment, so all of them share the seed that the first process chose.
 os.environ.setdefault("MOTELOOM_SEED", str(random.SystemRandom().randrange(2**32)))
 
-hypothesis.settings.register_profile("small", max_examples=30, deadline=None, derandomize=False)
-hypothesis.settings.register_profile("full", max_examples=300, deadline=None, derandomize=False)
+PHASES = [phase for phase in hypothesis.Phase if SHRINK or phase.name not in ("shrink", "explain")]
+hypothesis.settings.register_profile("small", max_examples=30, deadline=None, derandomize=False, phases=PHASES)
+hypothesis.settings.register_profile("full", max_examples=300, deadline=None, derandomize=False, phases=PHASES)
 hypothesis.settings.load_profile("full" if FULL else "small")
 
 

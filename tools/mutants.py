@@ -294,6 +294,7 @@ def _environment(tree):
         **os.environ,
         "MOTELOOM_SEED": os.environ.get("MOTELOOM_SEED", "1"),
         "MOTELOOM_COUNTS": "small",
+        "MOTELOOM_SHRINK": "0",
         "PYTHONPATH": str(tree),  # processes of tests run the changed code, not the installed one
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
