@@ -4,6 +4,11 @@ import json
 import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
 
 import pyarrow.dataset
 import pytest
@@ -183,6 +188,45 @@ def test_run_cut_short_at_the_list_of_rollups_is_repeated(spark, tmp_path, monke
         monkeypatch.undo()
     Pipeline(spark.newSession(), data, out, readings, {}, rollups).run()
     assert_equals_replay(out, rows)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.promise("history-is-live")
+def test_killed_continuous_pipeline_keeps_each_window_once(spark, tmp_path, rng, counts, tally):
+    """`--every` with kill -9 for it and its Spark while new files, late ones too, are taken; another run goes on."""
+    data, out, schema = tmp_path / "data", tmp_path / "out", tmp_path / "schema.sneeql"
+    schema.write_text(SCHEMA)
+    readings, rollups = plans(read_schema(SCHEMA))
+    hours, rows, kills = list(range(78, 200, 2)), [], Counter()
+    rng.shuffle(hours)
+
+    def add(count):
+        new = rows_of(sorted(hours.pop() for _ in range(count)))
+        rows.extend(new)
+        archive(read_recording(read_schema(SCHEMA), {"lab": new}), data, random.Random(len(rows)))
+
+    add(12)
+    command = [sys.executable, "-m", "gateway.cli", "pipeline", "--data", data, "--schema", schema, "--out", out]
+    command += ["--every", "1s", "-o", "json", *(f"--rollup={name}={text}" for name, text in ROLLUPS.items())]
+    for _ in range(counts(1, 5)):
+        with (tmp_path / "errors").open("w") as errors:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+            )
+        try:
+            assert process.stdout.readline(), (tmp_path / "errors").read_text()
+            add(6)
+            time.sleep(rng.uniform(0, 3))
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        kills["within a run" if list(out.rglob("_temporary")) else "between two"] += 1
+        add(2)
+    Pipeline(spark.newSession(), data, out, readings, {}, rollups).run()
+    assert_equals_replay(out, rows)
+    assert Pipeline(spark.newSession(), data, out, readings, {}, rollups).run() == {}
+    tally("kills of a pipeline", kills)
 
 
 def test_failed_run_is_reported_and_repeated(capsys):

@@ -1,6 +1,9 @@
 """A running station merges the files of days that are over, and drops days above its limits, while it answers."""
 
+import json
+import resource
 import sqlite3
+import subprocess
 import time
 from dataclasses import replace
 
@@ -89,6 +92,27 @@ def test_damaged_file_stops_its_merge_only(network):
     assert "merging files of the archive fails" in network.events() and len(files(network)) == 3
     network.live(20)
     assert network.roll() > 0 and len(files(network)) == 4
+
+
+@pytest.mark.promise("archived")
+def test_merge_without_room_leaves_the_day_until_there_is_some(network, monkeypatch):
+    """The process of the merge really fails to write: its files may have 512 bytes."""
+
+    def with_little_room(*given, **named):
+        return start(*given, **named, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)))
+
+    start, before, names = subprocess.Popen, network.readings(), files(network)
+    maintenance = ArchiveMaintenance(network.durable, network.archive, roll_ms=400 * DAY_MS)
+    with monkeypatch.context() as full:
+        full.setattr(archive_maintenance.subprocess, "Popen", with_little_room)
+        tend(maintenance, network.now_ms + 2 * DAY_MS)
+    answered = network.answers(1)
+    network.live(30)
+    why = [json.loads(body) for _, _, kind, body in network.journal.events(0, 10_000) if "merging" in kind]
+    assert "File too large" in str(why) and files(network) == names and len(network.answers(1)) > len(answered)
+    tend(maintenance, network.now_ms + 3 * DAY_MS)
+    assert len(files(network)) == 1 and set(network.readings()) >= set(before)
+    assert not list(network.archive.staging.glob("part-*"))
 
 
 @pytest.mark.promise("archived")

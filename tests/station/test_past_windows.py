@@ -177,6 +177,18 @@ def test_query_ends_while_its_past_is_answered(network, slices, kind):
         assert max(found) >= ended - 10 and len(found) == (max(found) - min(found)) // 5 + 1
 
 
+@pytest.mark.parametrize("text", [QUERIES[0], f"ISTREAM({QUERIES[0]})"])
+def test_query_since_the_future_begins_then(network, text):
+    begin = network.now_ms // CATALOG.tick_ms + 20
+    number = network.submit(f"{text} SINCE {begin}")
+    assert number not in network.durable.station.past.by_query
+    network.live(15)
+    assert not network.answers(number)
+    upload(network, [{"lane": 1}])
+    network.live(20)
+    assert min(json.loads(line)["tick"] for line in network.answers(number).splitlines()) == -(-begin // 5) * 5
+
+
 LATE = "REVISE traffic SET lane = 2 WHERE lane = 1"
 COUNT = "SELECT COUNT(*) AS n FROM traffic [FROM NOW-29 TO NOW SLIDE 5 SEC]"
 
