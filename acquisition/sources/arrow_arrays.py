@@ -11,10 +11,11 @@ from acquisition.arrays import AnyArray, BoolArray, IntArray
 _TYPES = {"int64": pa.int64(), "float64": pa.float64()}
 
 
-def numbers_to_arrow(values: AnyArray) -> Any:
-    """Return integers or doubles of 64 bits as an Arrow array without nulls; it keeps the memory of `values`."""
+def numbers_to_arrow(values: AnyArray, valid: BoolArray | None = None) -> Any:
+    """Return integers or doubles of 64 bits as an Arrow array, null where not `valid`; it keeps the memory of `values`."""
     values = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(_TYPES[values.dtype.name], len(values), [None, pa.py_buffer(values)])
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(_TYPES[values.dtype.name], len(values), [bits, pa.py_buffer(values)])
 
 
 def mask_to_arrow(mask: BoolArray) -> Any:

@@ -206,10 +206,10 @@ def _from_decimals(array: pa.Array, attribute: Attribute) -> AnyArray | None:
 def _multiples(wide: pa.Array, scale: int) -> IntArray | None:
     """Return the counts of the nearest multiples of 10^-scale, halves away from zero; None if one exceeds 64 bits."""
     rounded = pc.round(wide, scale, "half_towards_infinity").cast(pa.decimal128(38, scale))
-    if rounded.null_count:
-        rounded = rounded.fill_null(0)
     words: IntArray = np.frombuffer(rounded.buffers()[1], "<i8").reshape(-1, 2)
     words = words[rounded.offset : rounded.offset + len(rounded)]
+    if (valid := nulls_to_numpy(rounded)) is not None:
+        words = np.where(valid[:, None], words, 0)
     low, high = words[:, 0], words[:, 1]
     return low.copy() if (high == low >> 63).all() else None
 

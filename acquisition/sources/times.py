@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from acquisition.arrays import IntArray
 from acquisition.errors import InputError
-from acquisition.sources.arrow_arrays import nulls_to_numpy, numbers_to_numpy
+from acquisition.sources.arrow_arrays import nulls_to_numpy, numbers_to_arrow, numbers_to_numpy
 from acquisition.sources.column_conversion import to_arrow
 from acquisition.sources.input_format import TimeFormat
 from acquisition.sources.recorded_table import RecordedTable
@@ -53,7 +53,7 @@ class TimeConversion:
         if array.null_count == len(array):
             return pa.nulls(len(array), pa.int64())
         values, valid = self._micros(array, recorded, name)
-        return pa.array(np.floor_divide(values, self._tick_us), mask=None if valid is None else ~valid)
+        return numbers_to_arrow(np.floor_divide(values, self._tick_us), valid)
 
     def _micros(self, array: Any, recorded: RecordedTable, name: str) -> tuple[IntArray, Any]:
         """Return microseconds since 1970, and which are present."""
@@ -71,10 +71,12 @@ class TimeConversion:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return self._one_by_one(array, recorded, name), nulls_to_numpy(array)
         micros = times.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
-        return numbers_to_numpy(micros.fill_null(0)), nulls_to_numpy(array)
+        return numbers_to_numpy(micros), nulls_to_numpy(array)
 
     def _from_numbers(self, array: Any, recorded: RecordedTable, name: str) -> IntArray:
-        numbers = numbers_to_numpy(array.fill_null(0))
+        numbers, valid = numbers_to_numpy(array), nulls_to_numpy(array)
+        if valid is not None:
+            numbers[~valid] = 0
         if self._unit is None:
             finite = np.abs(numbers[np.isfinite(numbers)])
             self._unit = self._form.unit_us or _guess_unit(float(finite.max(initial=0)), self._tick_us)

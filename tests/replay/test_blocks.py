@@ -221,3 +221,21 @@ def test_replay_of_files_does_not_import_pandas(tmp_path):
     arguments = ["--schema", f"{tmp_path}/schema", "--input", f"hits={tmp_path}/hits.csv", "SELECT * FROM hits"]
     done = subprocess.run([sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("times", "options"),
+    [
+        (("2026-11-18T08:00:00Z", "2026-11-18T08:01:01Z"), ["--snap"]),
+        (("18.11.2026 08:00", "18.11.2026 08:01"), ["--time-format", "%d.%m.%Y %H:%M", "--zone", "Europe/Zurich"]),
+        (("1794988800000", "1794988860000"), ["--null", "NA", "--skip-bad", "1"]),
+    ],
+)
+def test_replay_of_times_does_not_import_pandas(tmp_path, times, options):
+    (tmp_path / "schema").write_text("lab: sensed (site:integer, x:float {scale 1}) every 1 min at sites all")
+    rows = "".join(f"{when},{site},{x}\n" for when in times for site, x in ((1, "1.5"), (2, "")))
+    (tmp_path / "lab.csv").write_text(f"when,site,x\n{rows}")
+    arguments = ["--schema", f"{tmp_path}/schema", "--input", f"lab={tmp_path}/lab.csv", "--time-column", "when"]
+    command = [sys.executable, "-c", IMPORTS, *arguments, "SELECT site, x FROM lab", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
