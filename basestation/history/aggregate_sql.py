@@ -1,6 +1,7 @@
 """Aggregate SQL: the aggregates of the language in Spark's own, exact for integers and scaled attributes (semantics 5.5, 10.5).
 
-A sum of integers is two sums, of the upper and the lower 32 bits, so it is exact before it is rounded or divided. A sum of floats is
+A sum of integers is two sums, of the upper and the lower 32 bits, so it is exact before it is rounded or divided; one sum where the footers of
+the files show that it fits. A sum of floats is
 Spark's: it may differ in the last digits, so it is marked as inexact.
 """
 
@@ -13,8 +14,13 @@ from basestation.history.scalar_sql import EXACT, Scalar, ScalarCompiler, unscal
 _ROUNDED = ("QUANTILE", "STDEV")
 
 
-def compile_aggregate(scalars: ScalarCompiler, aggregate: Aggregate, order: str | None) -> Scalar:
-    """An aggregate over the rows of a group. `order` is the key by which FIRST and LAST go, None where there is none."""
+def compile_aggregate(
+    scalars: ScalarCompiler, aggregate: Aggregate, order: str | None, most_rows: int | None = None
+) -> Scalar:
+    """An aggregate over the rows of a group, which has no more than `most_rows`.
+
+    `order` is the key by which FIRST and LAST go, None where there is none.
+    """
     name, argument = aggregate.name, aggregate.argument
     if argument is None:
         return Scalar("count(1)")
@@ -29,6 +35,8 @@ def compile_aggregate(scalars: ScalarCompiler, aggregate: Aggregate, order: str 
                 "COUNT(DISTINCT …) compares values that Spark rounds otherwise than the live engine"
             )
         return Scalar(f"count(DISTINCT {text})")
+    largest = scalars.largest.get(argument.column) if isinstance(argument, ex.Attr) else None
+    most = None if largest is None or most_rows is None else largest * most_rows
     match name:
         case "COUNT":
             return Scalar(f"count({text})")
@@ -42,13 +50,13 @@ def compile_aggregate(scalars: ScalarCompiler, aggregate: Aggregate, order: str 
                 _scaled(f"{pick}({text}, {order}) FILTER (WHERE {text} IS NOT NULL)", scale), is_exact=is_exact
             )
         case "SUM" if whole and scale is None:
-            return Scalar(_whole_sum(text))
+            return Scalar(_whole_sum(text) if most is None or most >= 2**63 else f"sum({text})")
         case "SUM" if scale is not None:
-            return Scalar(_quotient(text, "1L", scale))
+            return Scalar(_quotient(text, "1L", scale, most))
         case "SUM":
             return Scalar(f"sum({text})", True, False)
         case "AVG" if whole:
-            return Scalar(_quotient(text, f"count({text})", scale or 0))
+            return Scalar(_quotient(text, f"count({text})", scale or 0, most))
         case "AVG":
             return Scalar(f"avg({text})", True, False)
         case "VARIANCE" | "STDEV":
@@ -80,11 +88,13 @@ def _sum_parts(text: str) -> tuple[str, str, str]:
     return high, low, total
 
 
-def _quotient(text: str, divisor: str, scale: int) -> str:
-    """The exact sum of integers, divided by `divisor` and 10^scale, rounded once; null without values."""
+def _quotient(text: str, divisor: str, scale: int, most: int | None = None) -> str:
+    """The exact sum of integers, not above `most`, divided by `divisor` and 10^scale, rounded once; null without values."""
+    power = 10**scale
+    if most is not None and most < EXACT and power < 10**9:
+        return f"(CAST(sum({text}) AS DOUBLE) / CAST({divisor} * {power}L AS DOUBLE))"
     high, low, total = _sum_parts(text)
     small = f"({high} * 4294967296L + {low})"
-    power = 10**scale
     near = f"CAST({small} AS DOUBLE) / CAST({divisor} * {power}L AS DOUBLE)" if power < 10**9 else None
     far = f"CAST(CAST({total} AS DECIMAL(38,9)) / CAST({divisor} AS DECIMAL(10,0)) / CAST('1E{scale}' AS DECIMAL(19,0)) AS DOUBLE)"
     if scale == 0 and divisor == "1L":

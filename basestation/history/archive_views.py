@@ -1,9 +1,11 @@
 """Archive views: the Parquet files of a data directory and the versions of its tables, as views of a Spark session."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
+from decimal import Decimal
 from functools import partial, reduce
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,8 @@ class ExtentFiles:
     corrections: int
     examples: tuple[Path, ...] = ()
     """One file for each schema."""
+    largest: Mapping[str, float | Decimal] = field(default_factory=dict)
+    """By number, the greatest absolute value; only of those for which each footer says it."""
 
 
 def list_files(root: Path, extent: str, skipped: Collection[Path] = ()) -> list[Path]:
@@ -68,6 +72,8 @@ def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> 
     paths = list_files(root, extent, skipped)
     examples: dict[tuple[bytes | None, ...], Path] = {}
     rows = size = 0
+    largest: dict[str, float | Decimal] = {}
+    unknown: set[str] = set()
     ends: dict[str, list[int]] = {"_tick": [], "_arrival": [], "_revision": [0]}
     for path in paths:
         try:
@@ -85,14 +91,25 @@ def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> 
             for column in (group.column(at) for at in range(group.num_columns)):
                 if column.path_in_schema in ends and column.is_stats_set:
                     ends[column.path_in_schema] += [column.statistics.min, column.statistics.max]
+                elif not column.path_in_schema.startswith("_"):
+                    _widen(largest, unknown, column)
     if not ends["_tick"]:
         return None
     days = tuple(sorted({path.parent.name.removeprefix("date=") for path in paths}))
     ticks, arrivals = ends["_tick"], ends["_arrival"]
     return ExtentFiles(
         extent, len(paths), rows, size, days, min(ticks), max(ticks), max(arrivals, default=0), max(ends["_revision"]),
-        tuple(examples.values()),
+        tuple(examples.values()), {name: value for name, value in largest.items() if name not in unknown},
     )  # fmt: skip
+
+
+def _widen(largest: dict[str, float | Decimal], unknown: set[str], column: pq.ColumnChunkMetaData) -> None:
+    """Take the statistics of a column of one row group in."""
+    name, found = column.path_in_schema, column.statistics if column.is_stats_set else None
+    if found is not None and found.has_min_max and isinstance(found.min, int | float | Decimal):
+        largest[name] = max(largest.get(name, 0), abs(found.min), abs(found.max))
+    elif found is None or found.null_count != column.num_values:
+        unknown.add(name)
 
 
 def open_views(
@@ -120,8 +137,19 @@ def open_views(
             found[extent.name],
             is_unique=partial(_holds_for_all, each),
             is_corrected=files is not None and files.corrections > 0,
+            rows=None if files is None else files.rows,
+            largest={} if files is None else _whole_bounds(extent, files.largest),
         )
     return found
+
+
+def _whole_bounds(extent: Extent, largest: Mapping[str, float | Decimal]) -> dict[str, int]:
+    """By attribute of whole numbers, the greatest absolute value; of a scaled one its multiples."""
+    return {
+        a.name: ceil(largest[a.name] * 10 ** (a.scale or 0))
+        for a in extent.schema
+        if a.name in largest and (a.scale is not None or a.type.whole)
+    }
 
 
 def _holds_for_all(checks: Sequence[Callable[[date, date], bool]], first: date, last: date) -> bool:

@@ -256,7 +256,7 @@ class _Compiler:
 
     def _renamed(self, what: str, body: str, of: WindowRelation) -> WindowRelation:
         name = self.statement.add(what, body)
-        return WindowRelation(name, of.windows, of.grid, of.extents, of.has_order, of.has_t)
+        return WindowRelation(name, of.windows, of.grid, of.extents, of.has_order, of.has_t, of.most_rows)
 
     def _product(self, inputs: Sequence[PlanNode]) -> WindowRelation:
         loops = [node for node in inputs if isinstance(node, LoopWindow)]
@@ -277,6 +277,7 @@ class _Compiler:
         order = "struct(_tick, _sec)" if relation.has_order else None
         if any(e.name in ("FIRST", "LAST") for _, e in node.aggregates) and order is None:
             raise SparkRefusedError("FIRST and LAST over more than one stream")
+        most_rows = self._most_rows(node.child)
         keys = []
         for column, e in node.groups:
             if not isinstance(e, ex.Attr) or e.column in scalars.inexact:
@@ -284,7 +285,7 @@ class _Compiler:
             keys.append((name_of(column), scalars.plain(e.column)))
         made = []
         for column, e in node.aggregates:
-            found = compile_aggregate(scalars, e, order)
+            found = compile_aggregate(scalars, e, order, most_rows)
             if not found.is_exact:
                 scalars.inexact.add(column)
             made.append(f", {found.finite} AS {name_of(column)}")
@@ -306,6 +307,19 @@ class _Compiler:
             )
         name = self.statement.add("aggregated", body)
         return WindowRelation(name, relation.windows, relation.grid, relation.extents, False, relation.has_t)
+
+    def _most_rows(self, node: PlanNode) -> int | None:
+        """No window below has more rows; None where that is not known."""
+        most = 1
+        for each in walk(node):
+            if isinstance(each, Converter | LoopWindow | Scan | Once | TableUnion):
+                return None
+            if isinstance(each, StreamAcquire | StreamReceive):
+                rows = self.statement.sources[each.extent.name].rows
+                if rows is None:
+                    return None
+                most *= max(2, rows)  # so that the product is above the sum, which a union has
+        return most
 
     # --- one-off queries ---------------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Converter SQL: from windows back to a stream (semantics 6): the rows of each window, or its differences from the window before."""
 
+from collections.abc import Sequence
+
 from basestation.algebra.converters import Converter, DStream, IStream
 from basestation.history.refusal import SparkRefusedError
 from basestation.history.scalar_sql import columns_text, name_of
@@ -36,6 +38,8 @@ def _difference(statement: SparkStatement, node: Converter, relation: WindowRela
         "rows",
         f"SELECT r.*, w._q FROM {relation.name} r JOIN {numbered} w ON w._w = r._w AND w._n = r._n",
     )
+    if not statement.is_ordered:
+        return _count_difference(statement, isinstance(node, IStream), rows, numbered, columns)
     copies = f"SELECT *, row_number() OVER (PARTITION BY _q, {listed} ORDER BY _ord) AS _copy FROM {rows}"
     # ISTREAM subtracts the window before from each window, DSTREAM each window from the one before it.
     shift = 1 if isinstance(node, IStream) else -1
@@ -45,3 +49,22 @@ def _difference(statement: SparkStatement, node: Converter, relation: WindowRela
     if isinstance(node, IStream):
         return left
     return f"SELECT n._w, n._n, l._ord, {', '.join(f'l.{c}' for c in columns)} FROM ({left}) l JOIN {numbered} n ON n._q = l._q + 1"
+
+
+def _count_difference(
+    statement: SparkStatement, is_istream: bool, rows: str, numbered: str, columns: Sequence[str]
+) -> str:
+    """The difference where the order of rows does not matter: each row counts in its window, and against it in the next one."""
+    listed = ", ".join(columns)
+    first, second = (1, -1) if is_istream else (-1, 1)
+    signed = (
+        f"SELECT {listed}, inline(array(struct(_q AS _at, {first}L AS _sign), struct(_q + 1 AS _at, {second}L AS _sign))) "
+        f"FROM {rows}"
+    )
+    counted = f"SELECT _at, {listed}, sum(_sign) AS _more FROM ({signed}) GROUP BY _at, {listed} HAVING sum(_sign) > 0"
+    each = statement.add(
+        "difference", f"SELECT _at, {listed}, explode(sequence(1L, _more)) AS _copy FROM (\n{counted})"
+    )
+    found = ", ".join(f"d.{c}" for c in columns)
+    empty = "CAST(array() AS ARRAY<BIGINT>)"
+    return f"SELECT n._w, n._n, {empty} AS _ord, {found} FROM {each} d JOIN {numbered} n ON n._q = d._at"

@@ -21,9 +21,10 @@ def product(statement: SparkStatement, inputs: Sequence[tuple[WindowRelation, tu
         name = statement.add("product", f"SELECT i0._w, 1L AS _n, {order} AS _ord{selected} FROM {joined}")
         return WindowRelation(name, relations[0].windows, grid, extents)
     combined = combinations(statement, [relation.windows for relation in relations])
+    # Windows of few rows first: Spark joins in the order of the text, and conditions on two inputs hold from the second one on.
+    few_first = sorted(enumerate(relations), key=lambda each: (each[1].most_rows is None, each[1].most_rows or 0))
     joined = f"{combined} k" + "".join(
-        f" JOIN {relation.name} i{at} ON i{at}._w = k._w{at} AND i{at}._n = k._n{at}"
-        for at, relation in enumerate(relations)
+        f" JOIN {relation.name} i{at} ON i{at}._w = k._w{at} AND i{at}._n = k._n{at}" for at, relation in few_first
     )
     name = statement.add("product", f"SELECT k._w, k._n, {order} AS _ord{selected} FROM {joined}")
     return WindowRelation(name, combined, None, extents)

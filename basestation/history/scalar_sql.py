@@ -44,13 +44,14 @@ class Scalar:
 class ScalarCompiler:
     """Expressions over columns that have the names of `name_of`.
 
-    `inexact` has the columns whose values may differ in the last digits; a predicate over them is refused. `subquery` gives
-    the text of a subquery of a one-off query.
+    `inexact` has the columns whose values may differ in the last digits; a predicate over them is refused. `largest` has the greatest absolute
+    values of columns of whole numbers, where that is known. `subquery` gives the text of a subquery of a one-off query.
     """
 
     subquery: Callable[[PlanNode], str]
     tags: dict[Column, str] = field(default_factory=dict)
     inexact: set[Column] = field(default_factory=set)
+    largest: dict[Column, int] = field(default_factory=dict)
 
     def value(self, e: Expression, type_: Type | None = None) -> str:
         """A value as a type, or its own; null where it is not finite."""

@@ -32,6 +32,9 @@ def read_extent(
         raise SparkRefusedError(f"`{extent.name}` has no archive")
     if source.is_corrected and (statement.is_ordered or statement.is_limited):
         raise SparkRefusedError(f"rows, indexes or FOR over `{extent.name}`, whose archive holds corrections")
+    statement.scalars.largest |= {
+        c: source.largest[c.name] for c in attributes if c.name is not None and c.name in source.largest
+    }
     if statement.is_ordered or statement.has_arrivals:
         ticks = (-_EVER, _EVER)  # lateness and rows depend on the tuples before
     taken = _taken(statement, source, attributes, ticks, tick_ms)

@@ -23,6 +23,10 @@ class ArchiveView:
     """Whether no reading or tuple of the days stands in the files twice, so that a statement need not look for copies."""
     is_corrected: bool = False
     """Whether the files hold corrections."""
+    rows: int | None = None
+    """At most so many stand in the files; None where that is not known."""
+    largest: Mapping[str, int] = field(default_factory=dict)
+    """By attribute, at least the absolute value of each that stands in the files: whole multiples of a scaled one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +116,7 @@ class WindowRelation:
     extents: frozenset[str]
     has_order: bool = False
     has_t: bool = False
+    most_rows: int | None = None
+    """Of a window; None where it is not known."""
     loop: object | None = None
     """In a loop: its LoopRange; `_e` then numbers its windows."""

@@ -1,7 +1,6 @@
 """Window SQL: windows over streams and tables (semantics 3, 10.3, 10.8), each tuple once for each window that holds it."""
 
 from acquisition.ticks import grid_at_or_after
-from basestation.algebra.expression import Column
 from basestation.algebra.window import LandmarkWindow, RowWindow, TimeWindow
 from basestation.history.refusal import SparkRefusedError
 from basestation.history.scalar_sql import columns_text
@@ -79,17 +78,12 @@ def row_windows(statement: SparkStatement, node: RowWindow, stream: StreamRelati
         members = (
             f"SELECT *, explode(sequence({low}, {high}, {node.slide}L)) AS _k FROM {numbered} WHERE {low} <= {high}"
         )
-    return _joined_by_row(statement, node.columns, windows, members, stream)
-
-
-def _joined_by_row(
-    statement: SparkStatement, columns: tuple[Column, ...], windows: str, members: str, stream: StreamRelation
-) -> WindowRelation:
     name = statement.add(
         "rows",
-        f"SELECT _w, _n, array(_row) AS _ord, _tick, _sec{columns_text(columns)} FROM ({members}) JOIN {windows} ON _of = _k",
+        f"SELECT _w, _n, array(_row) AS _ord, _tick, _sec{columns_text(node.columns)} FROM ({members}) JOIN {windows} ON _of = _k",
     )
-    return WindowRelation(name, windows, None, stream.extents, has_order=True)
+    most = max(0, node.end - node.begin + 1)
+    return WindowRelation(name, windows, None, stream.extents, has_order=True, most_rows=most)
 
 
 def landmark_windows(statement: SparkStatement, node: LandmarkWindow, stream: StreamRelation) -> WindowRelation:
