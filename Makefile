@@ -6,7 +6,7 @@ BASE   := $(VENV)/.ready-base
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check long one golden rewrite coverage kills power-cuts mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
+.PHONY: help setup demo test check long one golden rewrite coverage day kills power-cuts mutants seeds typecheck lint sim sizes bench bench-peers bench-diff clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of e
 	@for package in $(COVERED); do echo "coverage: basestation.$$package"; \
 	  $(VENV)/bin/coverage report --include="basestation/$$package/*" --skip-covered --show-missing --fail-under=95 \
 	  || exit 1; done
+
+day: $(STAMP) ## the office of 54 motes for HOURS (24) as fast as it goes, with users and faults
+	@MOTELOOM_HOURS=$(or $(HOURS),24) $(VENV)/bin/python -m pytest tests/station/test_day_at_speed.py $(ARGS)
 
 kills: $(STAMP) ## kill a station by SIGKILL at N moments (1,000), at each named point and at random ones; compare all answers
 	@MOTELOOM_KILLS=$(or $(N),1000) $(PYTEST) tests/station/test_kill_points.py $(ARGS)

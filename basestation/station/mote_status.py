@@ -44,7 +44,7 @@ class MoteWatch:
         tick = now_ms // world.catalog.tick_ms
         if tick == self._tick:
             return
-        self._tick = tick
+        last_ms, self._tick = self._tick * world.catalog.tick_ms, tick
         if world.silence_limits is not self._known:  # replaced whenever motes get other schedules
             self._known, self._waits = world.silence_limits, find_reporting_waits(world)
             self._starts = {
@@ -55,8 +55,12 @@ class MoteWatch:
         for mote, reconciler in reconcilers.items():
             before = self.health.get(mote, MoteHealth.UNKNOWN)
             health = self._judge(mote, reconciler.heard_at, now_ms, world.catalog.tick_ms)
+            has_spoken = reconciler.heard_at is not None and reconciler.heard_at >= last_ms
+            if before is MoteHealth.LOST and health in (MoteHealth.OK, MoteHealth.LATE) and not has_spoken:
+                health = MoteHealth.LOST  # other schedules with longer waits bring no mote back
             self.health[mote] = health
-            if health is not before and MoteHealth.LOST in (health, before):
+            is_back = before is MoteHealth.LOST and has_spoken
+            if health is not before and (health is MoteHealth.LOST or is_back):
                 yield mote, health
 
     def _judge(self, mote: int, heard_ms: int | None, now_ms: int, tick_ms: int) -> MoteHealth:

@@ -7,6 +7,7 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.cli.topology import draw_tree
+from basestation.station import mote_status
 from basestation.station.latest_readings import LatestReadings
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.reading_account import DeliveryKind, ReadingAccount
@@ -71,6 +72,26 @@ def test_mote_is_late_then_lost_and_back_when_it_speaks(network):
         3,
         4,
     ]
+
+
+def test_other_schedules_bring_no_lost_mote_back(network, monkeypatch):
+    """A plan with longer waits, or without the mote, is no frame of it."""
+    network.submit(QUERIES[0])
+    network.live(40)
+    network.cut.is_cut = True
+    network.live(60)
+    assert states(network) == ["lost", "lost"]
+    monkeypatch.setattr(mote_status, "find_reporting_waits", lambda world: {3: 1_000, 4: 1_000})
+    network.durable.station.motes._known = None  # other schedules
+    network.live(5)
+    assert states(network) == ["lost", "lost"]
+    network.change("stop", 1)
+    network.live(5)
+    assert set(states(network)) == {"idle"} and "mote back" not in network.events()
+    network.submit(QUERIES[0])
+    network.cut.is_cut = False
+    network.live(40)
+    assert states(network) == ["ok", "ok"]
 
 
 def test_mote_without_a_schedule_may_be_silent(network):
