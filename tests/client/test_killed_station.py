@@ -28,7 +28,7 @@ def test_updates_go_on_over_a_killed_station(tmp_path, counts, rng):
             query = client.submit("SELECT site, temp FROM road [NOW]")
             killer = threading.Thread(target=kill_and_start)
             numbers, after = [], 0
-            for page in query.pages(wait=1, patience=120):
+            for page in query.pages(wait=1, patience=3_600):  # it may look between two lives only, many times
                 if not killer.ident:
                     killer.start()
                 numbers += [update.number for update in page]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from basestation.station import journal_file as module
 from basestation.station import retention
-from basestation.station.journal import Command, CommandRecord, Journal, ResultChunk, Steps, Upload
+from basestation.station.journal import Command, CommandRecord, Journal, QueryRow, ResultChunk, Steps, Upload
 from basestation.station.journal_file import JournalError, backup, restore
 from basestation.station.retention import Budget, measure
 
@@ -253,3 +253,19 @@ def test_number_before_a_time_is_that_of_the_last_earlier_result(chunks, dropped
         earlier = [chunk.behind - 1 for chunk in kept if chunk.at_ms < at_ms]
         assert journal.number_before(1, at_ms) == max(earlier, default=first - 1)
         journal.close()
+
+
+def test_ten_thousand_queries_are_listed_without_a_scan(tmp_path):
+    journal, plans = Journal(tmp_path), []
+    states = ["running", "stopped"]
+    rows = [QueryRow(n, None, states[n % 2], f'{{"number": {n}, "extents": ["field"]}}') for n in range(1, 10_001)]
+    journal.commit([], queries=rows)
+    journal._reader.set_trace_callback(plans.append)
+    for state, last in ((None, 5_100), ("stopped", 5_199)):
+        found = journal.queries(5_000, 100, state)
+        assert len(found) == 100 and f'"number": {last}' in found[-1][0]
+    assert len(journal.queries(5_000, 100, extent="field")) == 100
+    journal._reader.set_trace_callback(None)
+    for statement in plans:
+        steps = [step for *_, step in journal._reader.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()]
+        assert not [step for step in steps if step.startswith("SCAN") and "json_each" not in step], steps
