@@ -71,7 +71,7 @@ def write_classes(folder: Path) -> None:
 def make_statement(
     session: Any, folder: Path, catalog: Catalog, text: str, until: int, tables: dict[str, list[Version]]
 ) -> str:
-    """What `moteloom history` gives to Spark."""
+    """The text that `moteloom history` gives to Spark."""
     [plan] = bind_text(text, catalog)
     if not isinstance(plan, Plan):
         raise TypeError(text)
