@@ -34,7 +34,7 @@ submit "SELECT site, temp FROM lab WHERE temp > 24.5"
 submit "SELECT AVG(temp) AS mean, COUNT(*) AS motes FROM lab [FROM NOW-59 SEC TO NOW SLIDE 1 MIN]"
 submit "SELECT r.room, MAX(l.light) AS brightest FROM lab [NOW] AS l, rooms [SCAN 30 SEC] AS r WHERE l.site = r.site GROUP BY r.room"
 
-show() { timeout 120 moteloom query watch "$1" --data "$data" --count "$2" | tail -n "$3" | cut -c1-118 | sed 's/^/  /'; }
+show() { timeout 120 moteloom query watch "$1" --data "$data" --count "$2" | tail -n "$3" | sed -E 's/^(.{117}).+/\1…/' | sed 's/^/  /'; }
 title "warm desks: site, temperature"
 show 1 12 3
 title "each room's brightest desk, as of the newest epoch"
