@@ -40,8 +40,9 @@ class PackedArray:
         self._last.extend(values)
         size = thresholds.PACKED_VALUES
         while len(self._last) >= 2 * size:
-            self._add_block(self._last.values[:size])
-            self._last.drop(size)
+            count = min(len(self._last) - size, max(size, thresholds.PACKED_MOST)) // size * size
+            self._add_block(self._last.values[:count])
+            self._last.drop(count)
 
     def _add_block(self, values: AnyArray) -> None:
         self._blocks.append(_pack(values))
