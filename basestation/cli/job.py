@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from basestation.cli.station_arguments import add_station, client_of, print_station_error
+from basestation.cli.station_arguments import add_station, client_of, print_station_error, run_verb
 
 if TYPE_CHECKING:
     from moteloom.client import StationJob
@@ -64,17 +64,7 @@ def _parse_rows(text: str) -> tuple[str, str]:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code."""
-    from acquisition.errors import InputError
-    from basestation.cli.query_arguments import BAD_INPUT, print_input_error
-    from moteloom.client import StationError
-
-    try:
-        return _VERBS[options.verb](options)
-    except StationError as error:
-        return print_station_error(error, options.output == "json")
-    except InputError as error:
-        print_input_error(error, options.output == "json")
-        return BAD_INPUT
+    return run_verb(_VERBS, options)
 
 
 def _trial(options: argparse.Namespace) -> int:

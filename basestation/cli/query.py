@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from basestation.cli.station_arguments import add_station, client_of, print_station_error
+from basestation.cli.station_arguments import add_station, client_of, run_verb
 
 HELP = "submit, list, show, pause, resume, replace, stop or watch queries of a running station"
 EXAMPLE = "moteloom query submit 'SELECT site, temperature FROM lab WHERE temperature > 25'"
@@ -78,17 +78,7 @@ def _add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from acquisition.errors import InputError
-    from basestation.cli.query_arguments import BAD_INPUT, print_input_error
-    from moteloom.client import StationError
-
-    try:
-        return _VERBS[options.verb](options)
-    except StationError as error:
-        return print_station_error(error, options.output == "json")
-    except InputError as error:
-        print_input_error(error, options.output == "json")
-        return BAD_INPUT
+    return run_verb(_VERBS, options)
 
 
 def _submit(options: argparse.Namespace) -> int:

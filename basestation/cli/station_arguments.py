@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,21 @@ def client_of(options: argparse.Namespace) -> "StationClient":
     from moteloom.client import connect
 
     return connect(options.url, options.token, data=options.data, ca=options.ca)
+
+
+def run_verb(verbs: Mapping[str, Callable[[argparse.Namespace], int]], options: argparse.Namespace) -> int:
+    """Carry out the verb that the arguments name, and print why it cannot be done; the exit code."""
+    from acquisition.errors import InputError
+    from basestation.cli.query_arguments import BAD_INPUT, print_input_error
+    from moteloom.client import StationError
+
+    try:
+        return verbs[options.verb](options)
+    except StationError as error:
+        return print_station_error(error, options.output == "json")
+    except InputError as error:
+        print_input_error(error, options.output == "json")
+        return BAD_INPUT
 
 
 def print_station_error(error: "StationError", as_json: bool) -> int:
