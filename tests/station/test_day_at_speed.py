@@ -94,7 +94,8 @@ class Office:
 
     def disturb(self) -> None:
         """Do one of the things that users do."""
-        live = {number: query.state for number, query in self.durable.station.world.queries.items() if number > 1}
+        queries = self.durable.station.world.queries.items()
+        live = {number: query.state for number, query in queries if number > 1 and not query.has_ended}
         of = {
             "submit": [0] if len(live) < MOST_QUERIES else [],
             "resume": [n for n, state in live.items() if state in (QueryState.PAUSED, QueryState.FAILED)],
