@@ -89,3 +89,40 @@ def test_excluded_sites_count_in_forgotten_ticks():
     assert sums.between(first, behind).tolist() == [
         5 * 1 + 5 * 3
     ]  # of what was forgotten, only excluded sites are known
+
+
+class CountedSites:
+    """Uses as many sites at each tick as its number says, and excluded ones besides."""
+
+    def __init__(self):
+        self.by_tick = {}
+
+    def used(self, ticks, excluded, scope):
+        return np.array([self.by_tick.get(tick, 0) for tick in ticks.tolist()]) + int(excluded.sum())
+
+
+def sums_of(sites, excluded=(False, False, False)):
+    return CoverageSums(sites, EpochProgress(CATALOG.find("road"), 0), 2, np.array(excluded), 0, WHOLE_SCOPE)
+
+
+def test_range_of_ticks_ends_with_the_place_of_its_last_tick():
+    """
+    tick    0  1  2  3  4  5
+    place   0     1     2
+    """
+    low, high = np.array([0, 0, 1, 3]), np.array([4, 5, 4, 3])
+    assert [found.tolist() for found in sums_of(CountedSites()).places(low, high)] == [[0, 0, 1, 2], [3, 3, 3, 2]]
+
+
+def test_changed_tick_is_counted_anew():
+    sites = CountedSites()
+    sums, at = sums_of(sites), np.arange(5)
+    assert sums.between(at, at + 1).tolist() == [0] * 5
+    sites.by_tick = {4: 2, 6: 1}
+    sums.changed(4)
+    assert sums.between(at, at + 1).tolist() == [0, 0, 2, 1, 0]
+
+
+def test_excluded_sites_count_where_no_reading_came():
+    at = np.arange(3)
+    assert sums_of(CountedSites(), (True, False, True)).between(at, at + 1).tolist() == [2, 2, 2]

@@ -252,19 +252,6 @@ def test_stopped_query_stays_stopped_and_keeps_its_results(tmp_path):
     assert network.answers(number) == before != ""
 
 
-def test_events_of_a_replay_are_not_logged_again(tmp_path, caplog):
-    caplog.set_level("INFO", "moteloom")
-    network = SmallNetwork(tmp_path)
-    number = network.submit(QUERIES[0])
-    network.live(30)
-    logged = [record.message for record in caplog.records]
-    assert logged.count("query running") == network.events(number).count("query running") == 1
-    caplog.clear()
-    network.restart()
-    assert network.durable.replayed > 0 and network.durable.station.world.queries[number].state.value == "running"
-    assert "query running" not in [record.message for record in caplog.records]
-
-
 def test_results_that_cannot_be_dropped_are_reported(tmp_path, monkeypatch):
     network = SmallNetwork(tmp_path)
 
