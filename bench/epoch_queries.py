@@ -1,8 +1,11 @@
-"""The queries of `bench.epochs`: one of each form, and many at once that differ in their WHERE or begin at different ticks."""
+"""The queries of `bench.epochs`: one of each form, and many at once that differ in WHERE or range, or begin at different ticks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.ceiling.epochs import EVERY, OwnRange, OwnWhere
+
+_SLIDE = "[FROM NOW-10 TO NOW SLIDE 1 MIN]"
 FORMS = {
     "filter": "SELECT road.time, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20",
     "aggregate": (
@@ -51,6 +54,20 @@ def _own_filters(n):
     ]
 
 
+def minutes_of(k):
+    """The minutes that the window of the k-th query reaches back."""
+    return 10 + k
+
+
+def _own_ranges(n):
+    window = "[FROM NOW-{} MIN TO NOW SLIDE 30 SEC]"
+    return [FORMS["aggregate"].replace(_SLIDE, window.format(minutes_of(k))) for k in range(n)]
+
+
+def _own_whole_ranges(n):
+    return [text.replace("SELECT site, ", "SELECT ").replace(" GROUP BY site", "") for text in _own_ranges(n)]
+
+
 def _mixed(n):
     """A third each of filters, aggregates and joins with a table."""
     third = -(-n // 3)
@@ -73,12 +90,28 @@ class ManyQueries:
     staggered: bool = False  # one more begins at each tick
     table: bool = False
     goal_ms: float | None = None
-    by_hand: bool = False
+    by_hand: Callable | None = None  # what makes the same by hand, for a scale and so many queries
+    past: int = 0  # epochs before the queries begin
+
+
+def _where_by_hand(scale, n):
+    return OwnWhere(scale, [bounds_of(k) for k in range(n)])
+
+
+def _ranges_by_hand(scale, n, grouped=True):
+    return OwnRange(scale, [minutes_of(k) for k in range(n)], grouped)
+
+
+def _whole_ranges_by_hand(scale, n):
+    return _ranges_by_hand(scale, n, grouped=False)
 
 
 EQUAL, DIFFERENT = 50, 1_000
+PAST = 60 * (minutes_of(DIFFERENT) + 1) // EVERY  # all windows are full from the first on
 MANY = {
-    "aggregates": ManyQueries("aggregates with their own WHERE", DIFFERENT, _own_aggregates, goal_ms=20, by_hand=True),
+    "aggregates": ManyQueries("aggregates with their own WHERE", DIFFERENT, _own_aggregates, goal_ms=20, by_hand=_where_by_hand),
+    "ranges": ManyQueries("aggregates with their own range", DIFFERENT, _own_ranges, goal_ms=20, by_hand=_ranges_by_hand, past=PAST),
+    "whole ranges": ManyQueries("aggregates of all sites with their own range", DIFFERENT, _own_whole_ranges, goal_ms=20, by_hand=_whole_ranges_by_hand, past=PAST),
     "table joins": ManyQueries("joins with a table and their own WHERE", DIFFERENT, _own_table_joins, table=True, goal_ms=20),
     "mixed": ManyQueries("filters, aggregates and joins with a table", DIFFERENT, _mixed, table=True, goal_ms=20),
     "equal aggregates": ManyQueries("aggregates that begin together", EQUAL, _equal("aggregate")),

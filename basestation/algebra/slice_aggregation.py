@@ -5,12 +5,20 @@ in its range.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import PlanNode, StreamNode, WindowNode
 from basestation.algebra.operator_mixins import AggregateMixin
 from basestation.algebra.window import LoopEnds, LoopWindow
+
+
+class TickRange(NamedTuple):
+    """The range of a window of time as offsets in ticks, never positive: the window at w has ticks w+begin to w+end."""
+
+    begin: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from basestation.execution.relational import row_operators, table_operators
 from basestation.execution.relational.aggregation import aggregate
 from basestation.execution.relational.sliding_delta import make_sliding_delta
 from basestation.execution.relational.window_ranges import WindowRanges, aggregate_ranges, can_aggregate_ranges
-from basestation.execution.slices.filtered_slices import FilteredSliceWindows
+from basestation.execution.slices.tagged_windows import TaggedSliceWindows
 from basestation.execution.window_list import WindowList
 
 
@@ -59,10 +59,12 @@ class ContentEvaluator:
         self._counters.rows_out += len(contents)
         return contents.take(~windows.withdrawn[contents.window]) if windows.withdrawn.any() else contents
 
-    def evaluate_changed(self, windows: WindowCombinations, source: FilteredSliceWindows) -> WindowContents:
+    def evaluate_changed(
+        self, windows: WindowCombinations, source: TaggedSliceWindows, by_group: bool
+    ) -> WindowContents:
         """The rows of windows over a source alone, as far as the step may change them."""
         [batch] = self._windows.batches(windows)
-        contents = source.changed_content(batch)
+        contents = source.changed_content(batch, by_group)
         self._counters.rows_out += len(contents)
         return contents
 

@@ -103,6 +103,10 @@ class OperatorGraph:
         found: NodeT = self._operators[key]
         return found
 
+    def find(self, key: Hashable) -> Any | None:
+        """Return the operator of a key, which counts no use; None if there is none."""
+        return self._operators.get(key)
+
     def release(self, keys: Iterable[Hashable]) -> None:
         """End uses; drop operators without uses, and end the uses that these have."""
         pending = list(keys)

@@ -16,6 +16,7 @@ from acquisition.arrays import BoolArray, IntArray
 from acquisition.extent import Extent
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Aggregate
+from basestation.algebra.slice_aggregation import TickRange
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.next_due import NextDue
@@ -162,6 +163,10 @@ class View(Protocol):
     @property
     def filter(self) -> Expression | None:
         """The tuples that the view reads, of which its aggregates are; None: all."""
+
+    @property
+    def range(self) -> TickRange | None:
+        """The range of its windows, where queries with other ranges may share them; None elsewhere."""
 
     @property
     def ordered(self) -> bool:

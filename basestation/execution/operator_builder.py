@@ -7,6 +7,7 @@ lie on one grid for all queries, so blocks of them do not: each query remembers 
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from basestation.algebra import converters, table, window
@@ -16,7 +17,7 @@ from basestation.algebra.expression_signature import signature
 from basestation.algebra.factors import extract_ranges
 from basestation.algebra.loop_grid import find_loop_grid
 from basestation.algebra.node import PlanNode, StreamNode, walk
-from basestation.algebra.slice_aggregation import SliceAggregation, find_loop_ends
+from basestation.algebra.slice_aggregation import SliceAggregation, TickRange, find_loop_ends
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
@@ -55,6 +56,7 @@ from basestation.execution.relational.subqueries import Subqueries, find_subquer
 from basestation.execution.slices.filtered_slices import FilteredSlices, FilteredSliceWindows, group_by_filter
 from basestation.execution.slices.loop_slices import LoopSliceWindows, cut_slices
 from basestation.execution.slices.partial_slices import MergedStream, PartialSlices
+from basestation.execution.slices.ranged_slices import RangedSlices, RangedSliceWindows
 from basestation.execution.slices.slice_windows import SharedSlices, SliceWindows
 from basestation.execution.streams.converters import ConverterStream
 from basestation.execution.streams.extent_stream import ExtentStream
@@ -107,6 +109,8 @@ class OperatorBuilder:
             None  # the stream whose readers' predicates are collected while they come and go
         )
         self._filtered = False  # whether the aggregates of the query are of tuples under a filter
+        self._range: TickRange | None = None  # that of the windows of slices of the query, if it may share them
+        self._ranged = False  # whether the query shares windows of slices with other ranges
         self._filtered_leaf: PlanNode | None = None  # the input of a join that has only tuples that views read
         self._named = {c.id for node in walk(shared.root) for e in node.expressions for c in ex.columns_of(e)}
         by_extent = {intake.extent.name: intake for intake in intakes.values() if isinstance(intake, Intake)}
@@ -145,11 +149,26 @@ class OperatorBuilder:
             self._filtered_leaf = product.children[split.filtered_input]
         # Coverage says which sites conditions leave out.
         masks = tuple(mask.tobytes() for masks in self._excludes.values() for mask in masks)
-        how = split.open, split.filtered_input, self._filtered, masks
-        windows = "windows", self._shared.number(root), how, self._block_era
+        how: Key = split.open, split.filtered_input, self._filtered, masks
+        windows: Key = "windows", self._shared.number(root), how, self._block_era
+        if view.range is not None:
+            self._range, self._ranged = view.range, self._joins_ranges(windows, view.range)
+            how = *how, self._ranged
+            windows = *windows, self._ranged
         key = "shown", windows, view.signature
         self._graph.get(key, lambda: self._graph.get(windows, lambda: self._window_output(*how)).join(view))
         return key
+
+    def _joins_ranges(self, windows: Key, range_: TickRange) -> bool:
+        """Whether the windows of the query are those of queries with other ranges.
+
+        The first range has windows of its own: these cost less than those of several ranges do.
+        """
+        alone = self._graph.find((*windows, False))
+        if alone is None:
+            return self._graph.find((*windows, True)) is not None
+        [source] = alone.block.inputs
+        return range_ != (source.begin, source.end)
 
     def _window_output(self, *how: Hashable) -> WindowOutput:
         """An output of windows. If their stream is open, it filters by the predicates of all views."""
@@ -321,6 +340,13 @@ class OperatorBuilder:
             case window.LandmarkWindow(slide=slide, rows=False, child=child):
                 store = self._store(leaf, steps, level)
                 return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start, store)
+            case SliceAggregation(child=child) if self._range is not None and leaf is self._shared.root:
+                ranged = replace(leaf, begin=self._range.begin, end=self._range.end)
+                if not self._ranged:
+                    return SliceWindows(self._stream(child), ranged, self._start, self._slices(ranged, level))
+                return RangedSliceWindows(
+                    self._stream(child), ranged, self._start, self._ranged_slices(leaf, ranged, level)
+                )
             case SliceAggregation(child=child) if self._filtered and leaf is self._shared.root:
                 store = self._filtered_slices(leaf, level)
                 return FilteredSliceWindows(store.lineage, group_by_filter(leaf), self._start, store)
@@ -379,6 +405,11 @@ class OperatorBuilder:
             cut = *cut, self._era, self._shared.number(leaf)
         key = "slices", level, cut, below
         return self._graph.get(key, lambda: SharedSlices(self._stream(stream), level, leaf, self._start))
+
+    def _ranged_slices(self, leaf: SliceAggregation, ranged: SliceAggregation, level: int) -> RangedSlices:
+        """The slices of all ranges, of which `ranged` has the first."""
+        key: Key = "ranged slices", level, self._shared.number(leaf), self._stream_key(leaf.child), self._block_era
+        return self._graph.get(key, lambda: RangedSlices(self._stream(leaf.child), level, ranged, self._start))
 
     def _filtered_slices(self, leaf: SliceAggregation, level: int) -> FilteredSlices:
         keys = tuple(signature(key) for _, key in leaf.groups)

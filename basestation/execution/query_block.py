@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.arrays import IntArray
+from acquisition.arrays import BoolArray, IntArray
 from acquisition.ticks import grid_at_or_after
 from basestation.algebra.expression import Expression
 from basestation.algebra.expressions import conjunction
@@ -34,13 +34,15 @@ from basestation.execution.joins.join_operator import JoinOperator
 from basestation.execution.query_failure import QueryFailedError, QueryHalt
 from basestation.execution.relational.subqueries import Subqueries
 from basestation.execution.relational.window_ranges import WindowRanges
-from basestation.execution.slices.filtered_slices import FilteredSliceWindows
 from basestation.execution.slices.per_tick_revisions import PerTickRevisions, make_per_tick_reviser
+from basestation.execution.slices.ranged_slices import RangedSliceWindows
+from basestation.execution.slices.tagged_windows import TaggedSliceWindows
 from basestation.execution.streams.coverage import count_coverage
 from basestation.execution.window_list import WindowList
 from basestation.execution.windowing.for_loops import ForLoops
 from basestation.execution.windowing.row_windows import RowWindows
 from basestation.execution.windowing.stream_windows import StreamWindows
+from basestation.updates.update import CoverageColumns
 
 OldContents = dict[bool, WindowContents | WindowRanges]
 """Contents before a step, by whether they are WindowRanges."""
@@ -51,13 +53,13 @@ class BlockChange:
     """The change of a step: answered windows that may look different now, and new windows, both in order.
 
     `old` has the contents of the dirty windows before the step, in the forms that outputs read. `followed` has the revisions
-    of each clock tick, where corrections came in a step of many clock ticks.
+    of each clock tick, where corrections came in a step of many clock ticks: one for each range that windows have.
     """
 
     dirty: WindowCombinations
     new: WindowCombinations
     old: OldContents
-    followed: PerTickRevisions | None = None
+    followed: list[PerTickRevisions] | None = None
 
 
 class QueryBlock(Operator):
@@ -129,10 +131,14 @@ class QueryBlock(Operator):
     def predicate_of(self, view: View) -> Expression | None:
         """The predicate of a view's rows among those of all views; None for all rows."""
         source = self.inputs[0]
-        if view.filter is None or not isinstance(source, FilteredSliceWindows):
+        if not isinstance(source, TaggedSliceWindows):
             return view.predicate
-        match = source.match(view.filter)
+        match = source.match(view)
         return match if view.predicate is None else conjunction([match, view.predicate])
+
+    def range_number(self, view: View) -> int | None:
+        """The number of the range of a view; None where windows have one range."""
+        return None if self.ranged is None else self.ranged.number_of(view)
 
     def close(self) -> None:
         for source in self.inputs:
@@ -237,12 +243,12 @@ class QueryBlock(Operator):
     def _revises_per_tick(self) -> bool:
         return self._reviser is not None and self._reviser.now
 
-    def _revise_per_tick(self, dirty: WindowCombinations, new: WindowCombinations) -> PerTickRevisions | None:
+    def _revise_per_tick(self, dirty: WindowCombinations, new: WindowCombinations) -> list[PerTickRevisions] | None:
         if self._reviser is None:
             return None
         windows = concatenate_combinations([dirty, new])
         revised = self._reviser.revise(windows, self._windows.issued[0].of(windows.parts[:, 0]), len(new))
-        self.counts.rows_out += len(revised.added) + len(revised.removed)
+        self.counts.rows_out += sum(len(each.added) + len(each.removed) for each in revised)
         return revised
 
     def _evaluate_subqueries(self, subqueries: Subqueries) -> None:
@@ -301,15 +307,15 @@ class QueryBlock(Operator):
     def dirty_content(self, windows: WindowCombinations, as_ranges: bool) -> WindowContents | WindowRanges:
         """The same of windows that the step changes, without rows that stay as they are where outputs do not need these."""
         source = self.inputs[0]
-        if self.shows_groups and isinstance(source, FilteredSliceWindows):
-            return self._contents.evaluate_changed(windows, source)
+        if isinstance(source, TaggedSliceWindows):
+            return self._contents.evaluate_changed(windows, source, self.shows_groups)
         return self.content(windows, as_ranges)
 
     @property
     def group_ids(self) -> set[int] | None:
-        """The ids of the columns that tell apart the rows under one filter; None where aggregates have no filters."""
+        """The ids of the columns that tell apart the rows of one query; None where windows do not have those of many."""
         source = self.inputs[0]
-        return source.key_ids if isinstance(source, FilteredSliceWindows) else None
+        return source.key_ids if isinstance(source, TaggedSliceWindows) else None
 
     def except_all(self, windows: WindowCombinations, others: WindowCombinations) -> WindowContents:
         """The bag difference of each window and its counterpart in `others` (6.1, 6.4)."""
@@ -331,9 +337,21 @@ class QueryBlock(Operator):
                 found.append(cover.owned(owner, which[owner]) if cover.intake else cover)
         return found
 
-    def coverage(self, windows: WindowCombinations) -> dict[str, tuple[IntArray, IntArray] | None]:
-        """{extent: (used, due)} with an entry for each window; None for a pushed extent."""
+    @property
+    def ranged(self) -> RangedSliceWindows | None:
+        """The input whose windows have several ranges; None where they have one."""
+        source = self.inputs[0]
+        return source if isinstance(source, RangedSliceWindows) else None
+
+    def coverage(self, windows: WindowCombinations) -> CoverageColumns:
+        """{extent: (used, due)} with an entry for each window, and for each number of a range; None for a pushed extent."""
+        if self.ranged is not None:
+            return self.ranged.coverage(self._windows.batches(windows)[0])
         return count_coverage([*self.covers(windows), *self.empty_covers()], len(windows))
+
+    def touched(self, windows: WindowCombinations) -> BoolArray | None:
+        """A mask (windows, numbers of ranges) of what the step may change; None where windows have one range."""
+        return None if self.ranged is None else self.ranged.touched(self._windows.batches(windows)[0])
 
     def empty_covers(self) -> list[CoverageRanges]:
         """The extents below, each with no ranges: they are named even where no window covers a tick of them."""

@@ -161,6 +161,13 @@ def each_coverage(coverage: CoverageColumns, count: int) -> Iterator[Coverage]:
         yield dict(zip(coverage, row, strict=True))
 
 
+def _cut_coverage(coverage: CoverageColumns, count: int) -> Iterator[CoverageColumns]:
+    """The coverage columns of each of `count` queries, of arrays with a row for each."""
+    columns = [repeat(None, count) if of is None else zip(*of, strict=True) for of in coverage.values()]
+    names = list(coverage)
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
 @record
 class TupleUpdates:
     """Tuples of a stream in order of emission: weight 1 adds a tuple, weight -1 retracts it."""
@@ -269,8 +276,8 @@ class SharedTupleUpdates:
 class SharedWindowUpdates:
     """First answers of the same windows for many queries.
 
-    Window j of query i has the rows from at[i, j] to before at[i, j + 1]; queries may share rows. `pieces` gives one
-    WindowUpdates for each query.
+    Window j of query i has the rows from at[i, j] to before at[i, j + 1]; queries may share rows. With `covered_apart`, the arrays of
+    coverage have an entry for each query and window, as windows of several ranges do. `pieces` gives one WindowUpdates for each query.
     """
 
     queries: list[int]
@@ -280,14 +287,16 @@ class SharedWindowUpdates:
     coverage: CoverageColumns
     rows: Rows
     at: IntArray  # (queries, windows + 1)
+    covered_apart: bool = False
 
     def pieces(self) -> Iterator[WindowUpdates]:
         revision, nowhere = np.zeros(len(self.tick), np.int64), np.zeros(len(self.tick) + 1, np.int64)
         none = self.rows.take(slice(0, 0))
         begin, behind = self.at[:, 0], self.at[:, -1]
-        shared = map(repeat, (self.tick, self.n, self.t, revision, self.coverage))
+        shared = map(repeat, (self.tick, self.n, self.t, revision))
+        coverage = _cut_coverage(self.coverage, len(self.queries)) if self.covered_apart else repeat(self.coverage)
         rows, at = self.rows.parts(begin, behind), self.at - begin[:, None]
-        return map(WindowUpdates, self.queries, *shared, rows, at, repeat(none), repeat(nowhere))
+        return map(WindowUpdates, self.queries, *shared, coverage, rows, at, repeat(none), repeat(nowhere))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ Batches hold whole epochs. Each epoch becomes a row of matrices with a column fo
 may assume the schedule (ticks are multiples of 30 s), and nothing about the number of sites or missing readings.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from bench.answers import Tuples, Windows
@@ -100,6 +102,64 @@ class OwnWhere:
             self._codes.values[some], _values(low[some], self._unit), _values(high[some], self._unit), mean, count[some]
         ]  # fmt: skip
         return Windows(tick, np.array([0, len(some)]), [(column, None) for column in columns], query=number)
+
+
+class OwnRange:
+    """The aggregate over many ranges, each of the last so many minutes, at every epoch: one fold from the newest epoch backwards.
+
+    `grouped` says whether there is a row for each site, or one for all.
+    """
+
+    _FOLDS = ((np.minimum, _MOST), (np.maximum, _LEAST), (np.add, 0), (np.add, 0))
+
+    def __init__(self, scale, minutes, grouped=True):
+        self._unit, self._grouped, self._codes = 10**scale, grouped, Codes()
+        self._epochs = np.array(minutes) * 60 // EVERY  # that a window has beside its last one
+        self._kept = [np.empty((0, 0), np.int64) for _ in self._FOLDS]
+
+    def step(self, streams):
+        road = streams["road"]
+        first, epochs, code = _cells(road, self._codes)
+        sites = len(self._codes)
+        cell = (road["tick"] // EVERY - first) * sites + code
+        found = []
+        for epoch in range(epochs):
+            these = cell // sites == epoch
+            self._add(cell[these] - epoch * sites, road["vibration"][these], sites)
+            found += self._answer((first + epoch) * EVERY)
+        return found
+
+    def _add(self, cell, value, sites):
+        """Take the readings of one epoch in, and drop the epochs that are in no window any more."""
+        low, high = np.full(sites, _MOST), np.full(sites, _LEAST)
+        np.minimum.at(low, cell, value)
+        np.maximum.at(high, cell, value)
+        count = np.bincount(cell, minlength=sites)
+        new = low, high, np.bincount(cell, value, sites).astype(np.int64), count
+        for at, ((_, blank), row) in enumerate(zip(self._FOLDS, new, strict=True)):
+            kept = self._kept[at][-int(self._epochs.max()) :]
+            wide = np.pad(kept, ((0, 0), (0, sites - kept.shape[1])), constant_values=blank)
+            self._kept[at] = np.concatenate([wide, row[None]])
+
+    def _answer(self, tick):
+        """The windows of all ranges at a tick."""
+        rows = np.minimum(self._epochs, len(self._kept[0]) - 1)
+        folded = []
+        for (fold, _), kept in zip(self._FOLDS, self._kept, strict=True):
+            newest_first = kept[::-1] if self._grouped else fold.reduce(kept, axis=1, keepdims=True)[::-1]
+            folded.append(fold.accumulate(newest_first, axis=0)[rows])
+        low, high, total, count = folded
+        some = count > 0
+        group = np.broadcast_to(self._codes.values, some.shape)[some] if self._grouped else None
+        bounds = np.concatenate([[0], np.cumsum(some.sum(axis=1))]).tolist()
+        mean = total[some] / (count[some] * np.float64(self._unit))
+        columns = [_values(low[some], self._unit), _values(high[some], self._unit), mean, count[some]]
+        columns = columns if group is None else [group, *columns]
+        ticks = np.array([tick])
+        return [
+            Windows(ticks, np.array([0, end - begin]), [(column[begin:end], None) for column in columns], query=number)
+            for number, (begin, end) in enumerate(pairwise(bounds), 1)
+        ]
 
 
 class Join:

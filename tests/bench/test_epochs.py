@@ -61,7 +61,8 @@ def test_part_gives_figures_for_each_case(monkeypatch, part):
         ("MEASURED", 6),
     ):
         monkeypatch.setattr(epochs, name, value)
-    monkeypatch.setattr(epochs, "MANY", {name: replace(kind, count=4) for name, kind in epoch_queries.MANY.items()})
+    few = {name: replace(kind, count=4, past=min(kind.past, 5)) for name, kind in epoch_queries.MANY.items()}
+    monkeypatch.setattr(epochs, "MANY", few)
     monkeypatch.setattr(epochs, "child", lambda measure, *arguments: epochs.MEASURES[measure](*arguments))
     monkeypatch.setattr(epochs, "TIMES", 1)
     figures = list(epochs.PARTS[part]())
@@ -88,6 +89,21 @@ def test_aggregates_with_own_where_agree_with_those_by_hand():
         theirs.add(said)
         assert str(ours) == str(theirs), epoch
     assert rows > 100
+
+
+@pytest.mark.parametrize("name", ["ranges", "whole ranges"])
+def test_aggregates_with_own_range_agree_with_those_by_hand(name):
+    kind, ours, theirs, count = epoch_queries.MANY[name], Digest(), Digest(), 7
+    engine, _ = epochs.engine_of("aggregate", 5, "integer", kind.texts(count))
+    ceiling = kind.by_hand(0, count)
+    for epoch in range(40):
+        columns = epochs.epochs_of("aggregate", 5, "integer", epoch, 1)
+        batches = [(name, epochs.batch_of(found)) for name, found in columns.items()]
+        _, updates = epochs.deliver(engine, batches, epoch * epochs.EVERY + epochs.DELAY)
+        ours.add(answers(updates))
+        theirs.add(ceiling.step(columns))
+        assert str(ours) == str(theirs), epoch
+    assert int(str(ours).split(":")[0]) >= 40 * count
 
 
 def test_many_queries_of_a_kind_are_different_or_equal():

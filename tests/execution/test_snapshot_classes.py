@@ -27,14 +27,15 @@ QUERIES = [
     f"SELECT k, v FROM hits {FAR} WHERE v > 1",
     f"SELECT k, v FROM hits {NEAR}",
     f"SELECT k, COUNT(*) AS n, AVG(v) AS a, MAX(v) AS m FROM hits {FAR} GROUP BY k",
+    "SELECT k, COUNT(*) AS n, AVG(v) AS a, MAX(v) AS m FROM hits [FROM NOW-4 TO NOW SLIDE 2 SEC] GROUP BY k",
     f"SELECT site, VARIANCE(temp) AS d, MEDIAN(temp) AS m FROM road {FAR} GROUP BY site",
     f"SELECT a.k, b.v FROM hits {FAR} AS a, hits {NEAR} AS b WHERE a.k = b.k",
     f"SELECT a.s, b.v FROM hits {FAR} AS a, hits {FAR} AS b WHERE a.k = b.k AND a.v < b.v",
     f"SELECT k, COUNT(*) AS n FROM hits {FAR} WHERE v > 1 GROUP BY k",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 35\n"
-DIGEST = "03a1e3f004e73ba6"
+NUMBER = b"moteloom engine 36\n"
+DIGEST = "5bf4ce3308861127"
 
 
 @pytest.mark.promise("snapshot")

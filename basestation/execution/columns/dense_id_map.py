@@ -19,7 +19,7 @@ class DenseIdMap:
         self._values: AnyArray = np.zeros(spare_length(0), dtype)
 
     def __getstate__(self) -> dict[str, Any]:
-        used = np.flatnonzero(self._values)
+        used = np.flatnonzero(self._values if self._values.ndim == 1 else self._values.any(axis=1))
         end = int(used[-1]) + 1 if len(used) else 0
         return {"base": self.base, "_end": end, "_values": self._values[:end].copy()}
 
@@ -45,11 +45,14 @@ class DenseIdMap:
             places = numbers - self.base
             end = int(places.max()) + 1 if places.size else 0
         if end > len(self._values):
-            more = np.zeros(spare_length(end), self._values.dtype)
+            more = self._zeros(spare_length(end))
             more[: len(self._values)] = self._values
             self._values = more
         self._end = max(self._end, end)
         return places
+
+    def _zeros(self, length: int) -> AnyArray:
+        return np.zeros((length, *self._values.shape[1:]), self._values.dtype)
 
     def find(self, values: AnyArray) -> IntArray:
         """Return the number that has each value, -1 if none has. Each value is set at most once."""
@@ -67,11 +70,30 @@ class DenseIdMap:
                 self.base = number
                 return
             if thresholds.SPARSE_FACTOR * self._end < len(self._values):
-                self._values = np.concatenate([kept, np.zeros(spare_length(len(kept)), self._values.dtype)])
+                self._values = np.concatenate([kept, self._zeros(spare_length(len(kept)))])
             else:  # as many entries will be used again: keep the array
                 self._values[: len(kept)] = kept
                 self._values[len(kept) : self._end] = 0
             self.base, self._end = number, len(kept)
+
+
+class CountRows(DenseIdMap):
+    """Several counts by number, each in as few bytes as the greatest one takes."""
+
+    def __init__(self) -> None:
+        super().__init__(np.int16)
+        self._values = np.zeros((spare_length(0), 0), np.int16)
+
+    def widen(self, width: int) -> None:
+        """Have at least so many counts by number."""
+        more = width - self._values.shape[1]
+        if more > 0:
+            self._values = np.pad(self._values, ((0, 0), (0, more)))
+
+    def __setitem__(self, numbers: IntArray | slice, values: IntArray) -> None:
+        while int(values.max(initial=0)) > np.iinfo(self._values.dtype).max:
+            self._values = self._values.astype(f"i{2 * self._values.itemsize}")
+        super().__setitem__(numbers, values)
 
 
 class DenseCounts:

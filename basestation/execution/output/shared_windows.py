@@ -44,15 +44,24 @@ if TYPE_CHECKING:
 class ViewMember:
     """One query of shared windows, or several that show the same of them. It takes no steps of its own.
 
-    `number` is that of its predicate in the PredicateSet of the output; `claims` are what it uses below.
+    `number` is that of its predicate in the PredicateSet of the output; `claims` are what it uses below; `range` is the number of the
+    range of its windows, None where windows have one.
     """
 
     kind = MEMBER
 
-    def __init__(self, output: "SharedOutput", shape: "OutputShape", number: int, claims: Claims, oldest: int) -> None:
+    def __init__(
+        self,
+        output: "SharedOutput",
+        shape: "OutputShape",
+        number: int,
+        claims: Claims,
+        oldest: int,
+        range: int | None = None,
+    ) -> None:
         """`oldest` is the least number of a window that may still change."""
         self.output, self.shape, self.number, self.level = output, shape, number, output.level
-        self.claims = claims
+        self.claims, self.range = claims, range
         self.counts = OperatorCounters()
         self.queries: dict[int, AnsweredTicks] = {}
         """The queries, each with the ticks of its windows."""
@@ -96,6 +105,10 @@ class OutputShape:
         # Whether contents are taken as WindowRanges: each joined tuple once, with the windows that contain it.
         self.stretched = over_join and self._aggregation is not None
         self.members: dict[ViewMember, None] = {}
+
+    def members_of(self, number: int | None) -> list[ViewMember]:
+        """Return the members that have the range with a number; None: all of them."""
+        return [member for member in self.members if number is None or member.range == number]
 
     def describe(self) -> OperatorDescription | None:
         """The steps from the last one down; None without steps."""

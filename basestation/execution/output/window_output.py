@@ -12,17 +12,17 @@ from acquisition.arrays import BoolArray, IntArray
 from basestation.execution import thresholds
 from basestation.execution.columns.bags import number_occurrences
 from basestation.execution.columns.change import NO_TICKS
-from basestation.execution.columns.dense_id_map import DenseCounts
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.columns.punctuation import PendingPunctuation, Punctuation
 from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.columns.window_combinations import WindowCombinations
+from basestation.execution.columns.window_combinations import WindowCombinations, concatenate_combinations
 from basestation.execution.columns.window_contents import WindowContents, diff_both_ways
 from basestation.execution.description import OperatorDescription
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.interfaces import QueryGroup
 from basestation.execution.output.answered_ticks import AnsweredTicks, intersect
+from basestation.execution.output.reported_coverage import ReportedCoverage, coverage_by_query, coverage_of_range
 from basestation.execution.output.shared_windows import OutputShape, ViewMember
 from basestation.execution.output.window_views import WindowView
 from basestation.execution.query_block import BlockChange, QueryBlock
@@ -68,8 +68,7 @@ class WindowOutput(Operator):
         self._common: AnsweredTicks | None = AnsweredTicks()  # what belongs to all queries; None: not computed
         # By query without windows yet: the first tick that a window of each input may have in its answer.
         self._waiting: dict[int, tuple[int, ...]] = {}
-        # By extent, the coverage of each window as it was reported: (used, due).
-        self._covered: dict[str, tuple[DenseCounts, DenseCounts]] = {}
+        self._covered = ReportedCoverage(block.ranged is not None)
 
     def describe(self) -> OperatorDescription:
         shapes = [shape.describe() for shape in self._shapes.values()]
@@ -87,7 +86,7 @@ class WindowOutput(Operator):
         shape = self._shapes.setdefault(view.shape, OutputShape(view, self.block.is_plain_join))
         claims, oldest = self.block.show(view), self.block.oldest
         number = self._predicates.take(self.block.predicate_of(view))
-        member = ViewMember(self, shape, number, claims, oldest)
+        member = ViewMember(self, shape, number, claims, oldest, self.block.range_number(view))
         shape.members[member] = None
         self.block.snapshot_modes.add(shape.stretched)
         self._find_shown_groups()
@@ -169,7 +168,7 @@ class WindowOutput(Operator):
         if self._waiting and len(outcome.new):
             self._begin_queries(outcome.new)
         if outcome.followed is not None:
-            self.updates = list(self._revise_per_tick(outcome.followed, marks))
+            self.updates = list(self._revise_per_tick(outcome, outcome.followed, marks))
         else:
             self.updates = [*self._revise(outcome), *self._answer_first(outcome.new, marks)]
 
@@ -177,20 +176,23 @@ class WindowOutput(Operator):
         """Return the contents of windows in the forms that the shapes need."""
         return {stretched: self.block.content(windows, stretched) for stretched in self.block.snapshot_modes}
 
-    def _find_rows(self, found: Contents) -> Callable[[OutputShape], list[IntArray | None]]:
-        """Look up the rows of all members; return a function that gives those of a shape's members, None for all rows."""
+    def _find_rows(self, found: Contents, number: int | None = None) -> Callable[[OutputShape], list[IntArray | None]]:
+        """Look up the rows of all members; return a function that gives those of a shape's members, None for all rows.
+
+        With the number of a range, of the members that have it.
+        """
         self.counts.rows_in += sum(map(len, found.values()))
         if self._filters_stream and len(self._predicates) == 1:
             return lambda shape: [None] * len(shape.members)
         rows = {stretched: self._predicates.of(of.columns, len(of)) for stretched, of in found.items()}
-        return lambda shape: [rows[shape.stretched].get(member.number, NO_TICKS) for member in shape.members]
+        return lambda shape: [rows[shape.stretched].get(member.number, NO_TICKS) for member in shape.members_of(number)]
 
     def _answer_first(self, new: WindowCombinations, marks: Sequence[Punctuation]) -> Sequence[Update | SharedUpdate]:
         """Return the first answers of new windows, with the marks between them."""
         if not len(new):
             return list(self._punctuation(marks, ()))
         found, covered = self._contents_of(new), self.block.coverage(new)
-        self._record_coverage(new.number, covered)
+        self._covered.record(new.number, covered)
         rows_of = self._find_rows(found)
         updates: list[SharedWindowUpdates] = []
         for shape in self._shapes.values():
@@ -256,8 +258,11 @@ class WindowOutput(Operator):
         for (low, high), (queries, places) in self._group_by_range(members, windows.tick).items():
             part = slice(low, high)
             of = at[places, low : high + 1] if places != list(range(len(at))) else at[:, low : high + 1]
-            tags = windows.tick[part], windows.n[part], windows.t[part], coverage_of(covered, part)
-            yield SharedWindowUpdates(queries, *tags, rows, of)
+            tags = windows.tick[part], windows.n[part], windows.t[part]
+            coverage, ranged = coverage_of(covered, part), self.block.ranged is not None
+            if ranged:
+                coverage = coverage_by_query(coverage, [members[place].range for place in places])
+            yield SharedWindowUpdates(queries, *tags, coverage, rows, of, ranged)
 
     def _group_by_range(
         self, members: Sequence[ViewMember], ticks: IntArray
@@ -283,11 +288,14 @@ class WindowOutput(Operator):
         now = {stretched: self.block.dirty_content(dirty, stretched) for stretched in self.block.snapshot_modes}
         old = outcome.old
         covered = self.block.coverage(dirty)
-        changed = self._find_changed_coverage(dirty.number, covered)
-        self._record_coverage(dirty.number, covered)
+        changed, touched = self._covered.find_changed(dirty.number, covered), self.block.touched(dirty)
+        if touched is not None:
+            changed &= touched
+        self._covered.record(dirty.number, covered, touched)
         for member, which, added, added_at, removed, removed_at in self._find_differences(now, old, changed):
             windows = dirty.take(which)
-            revision, coverage = member.next_revision(windows.number), coverage_of(covered, which)
+            revision = member.next_revision(windows.number)
+            coverage = coverage_of_range(coverage_of(covered, which), member.range)
             tick, n, t = windows.tick, windows.n, windows.t
             for query, ticks in member.queries.items():
                 updates = WindowUpdates(query, tick, n, t, revision, coverage, added, added_at, removed, removed_at)
@@ -300,12 +308,15 @@ class WindowOutput(Operator):
     ) -> Iterator[tuple[ViewMember, IntArray, Rows, IntArray, Rows, IntArray]]:
         """Yield (member, positions of the windows to report, added rows, their offsets, removed rows, their offsets).
 
-        A window is reported if it is `changed`, or if its rows differ. The rows of revisions that are `followed` are differences
+        A window is reported if it is `changed` (windows, or windows and ranges), or if its rows differ. The rows of revisions that are `followed` are differences
         already, so members that show rows unchanged need no further comparison.
         """
-        after, before, width = self._find_rows(now), self._find_rows(old), len(changed)
+        number = None if followed is None else followed.range
+        after, before, width = self._find_rows(now, number), self._find_rows(old, number), len(changed)
         for shape in self._shapes.values():
-            members = list(shape.members)
+            members = shape.members_of(number)
+            if not members:
+                continue
             added = shape.project_each(now[shape.stretched], after(shape))
             removed = shape.project_each(old[shape.stretched], before(shape))
             if followed is None or not shape.tells_apart(now[False]):
@@ -314,7 +325,10 @@ class WindowOutput(Operator):
                 if followed is not None:
                     added, removed = self._restore_order(shape, followed, added, removed)
             sides = [(shape.rows(contents), contents.bounds()) for contents in (added, removed)]
-            other = changed | (np.diff(sides[0][1]) > 0).reshape(len(members), width)
+            of_members = changed
+            if changed.ndim == 2:
+                of_members = changed.T[[member.range for member in members if member.range is not None]]
+            other = of_members | (np.diff(sides[0][1]) > 0).reshape(len(members), width)
             other |= (np.diff(sides[1][1]) > 0).reshape(len(members), width)
             for place in np.flatnonzero(other.any(axis=1)).tolist():
                 member, which = members[place], np.flatnonzero(other[place])
@@ -330,54 +344,41 @@ class WindowOutput(Operator):
         """Return the differences of the members of a shape, in the order of the differences of whole windows (semantics 6.4)."""
         mixed = find_mixed_windows(added) | find_mixed_windows(removed)
         width = len(followed.first)
-        doubtful = np.flatnonzero(mixed & ~np.tile(followed.first, len(shape.members)))
+        doubtful = np.flatnonzero(mixed & ~np.tile(followed.first, len(shape.members_of(followed.range))))
         if not len(doubtful):
             return added, removed
         items, at = np.unique(doubtful % width, return_inverse=True)
         sides = []
         for whole in followed.whole(items):
-            shown = shape.project_each(whole, self._find_rows({shape.stretched: whole})(shape))
+            shown = shape.project_each(whole, self._find_rows({shape.stretched: whole}, followed.range)(shape))
             sides.append(shown.select_windows(doubtful // width * len(items) + at))
         return diff_doubtful_windows(added, removed, doubtful, *sides)
 
-    def _revise_per_tick(self, followed: PerTickRevisions, marks: Sequence[Punctuation]) -> Iterator[Update]:
+    def _revise_per_tick(
+        self, outcome: BlockChange, revised: Sequence[PerTickRevisions], marks: Sequence[Punctuation]
+    ) -> Iterator[Update]:
         """Yield first answers and revisions of several clock ticks, in one piece between marks."""
-        covered = self.block.coverage(followed.windows)
-        self._record_coverage(followed.windows.number, covered)
-        gained, lost = {False: followed.added}, {False: followed.removed}
-        unchanged = set(self._members)
-        differences = self._find_differences(gained, lost, followed.first, followed)
-        for member, which, added, added_at, removed, removed_at in differences:
-            windows, first = followed.windows.take(which), followed.first[which]
-            member.start_revisions(windows.number[first])
-            revision = member.next_revision(windows.number, 1 + number_occurrences(windows.number))
-            coverage, tick, n, t = coverage_of(covered, which), windows.tick, windows.n, windows.t
-            unchanged.remove(member)
-            for query, ticks in member.queries.items():
-                updates = WindowUpdates(query, tick, n, t, revision, coverage, added, added_at, removed, removed_at)
-                belongs = ticks.mask(tick)
-                updates = updates if belongs.all() else updates.select(belongs)
-                clock, own = followed.clock[which][belongs], ticks.marks(marks)
-                yield from _between_revisions(updates, first[belongs], clock, followed.versions, own)
+        asked = concatenate_combinations([outcome.dirty, outcome.new])
+        covered, unchanged = self.block.coverage(asked), set(self._members)
+        for followed in revised:
+            self._covered.record_some(asked.number, covered, followed.at, followed.range)
+            of_range = coverage_of(coverage_of_range(covered, followed.range), followed.at)
+            gained, lost = {False: followed.added}, {False: followed.removed}
+            differences = self._find_differences(gained, lost, followed.first, followed)
+            for member, which, added, added_at, removed, removed_at in differences:
+                windows, first = followed.windows.take(which), followed.first[which]
+                member.start_revisions(windows.number[first])
+                revision = member.next_revision(windows.number, 1 + number_occurrences(windows.number))
+                coverage, tick, n, t = coverage_of(of_range, which), windows.tick, windows.n, windows.t
+                unchanged.remove(member)
+                for query, ticks in member.queries.items():
+                    updates = WindowUpdates(query, tick, n, t, revision, coverage, added, added_at, removed, removed_at)
+                    belongs = ticks.mask(tick)
+                    updates = updates if belongs.all() else updates.select(belongs)
+                    clock, own = followed.clock[which][belongs], ticks.marks(marks)
+                    yield from _between_revisions(updates, first[belongs], clock, followed.versions, own)
         changed = {query for member in self._members if member not in unchanged for query in member.queries}
         yield from self._punctuation(marks, changed)
-
-    # --- coverage ----------------------------------------------------------------------------------------------------
-
-    def _find_changed_coverage(self, numbers: IntArray, covered: CoverageColumns) -> BoolArray:
-        """Return a mask of the windows whose coverage differs from the reported one."""
-        mask = np.zeros(len(numbers), bool)
-        for name, of in covered.items():
-            for reported, now in zip(self._covered[name], of or (), strict=bool(of)):
-                mask |= reported[numbers] != now
-        return mask
-
-    def _record_coverage(self, numbers: IntArray, covered: CoverageColumns) -> None:
-        """Record the coverage of windows as reported."""
-        for name, of in covered.items():
-            known = self._covered.setdefault(name, (DenseCounts(), DenseCounts()))
-            for reported, now in zip(known, of or (), strict=bool(of)):
-                reported[numbers] = now
 
     def need(self, before: int) -> None:
         """Promise that nothing changes before a tick of the extents below."""
@@ -385,8 +386,7 @@ class WindowOutput(Operator):
 
     def tidy(self) -> None:
         """Drop what was recorded of windows that no longer change."""
-        for reported in chain.from_iterable(self._covered.values()):
-            reported.drop_before(self.block.oldest)
+        self._covered.drop_before(self.block.oldest)
         for member in self._members:
             member.forget(self.block.oldest)
 

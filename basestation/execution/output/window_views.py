@@ -13,7 +13,7 @@ from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import Aggregate, Attr, columns_of, conjunction, substitute
 from basestation.algebra.node import PlanNode, StreamNode, WindowNode, walk
-from basestation.algebra.slice_aggregation import SliceAggregation, find_loop_ends
+from basestation.algebra.slice_aggregation import SliceAggregation, TickRange, find_loop_ends
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
@@ -38,7 +38,8 @@ class ViewSplit:
     `steps` are selections and projections, the lowest first; `aggregates` are those read of the slices. `columns` are shown. With `open`,
     the stream below the windows passes on the tuples that at least one query reads, which may change as queries come and go. `filter`
     says which tuples of the stream below the slices belong to them. The selection below input `filtered_input` of a join is among the
-    steps, and that input has the tuples that at least one query reads.
+    steps, and that input has the tuples that at least one query reads. `range` is that of the windows, if it is the only one that
+    they depend on; in `windows` it is that of one tick.
     """
 
     windows: PlanNode
@@ -48,6 +49,7 @@ class ViewSplit:
     open: bool = False
     filter: Expression | None = None
     filtered_input: int | None = None
+    range: TickRange | None = None
 
 
 def split_view(root: PlanNode) -> ViewSplit:
@@ -68,7 +70,10 @@ def split_view(root: PlanNode) -> ViewSplit:
         case SliceAggregation(aggregates=aggregates, child=child) if not isinstance(child, StreamMerged):
             filter_, stream = _lift_filter(node)
             windows = replace(node, aggregates=(), child=stream)
-            return ViewSplit(windows, root.columns, tuple(steps), aggregates, filter=filter_)
+            range_ = None
+            if filter_ is None and node.begin is not None:
+                range_, windows = TickRange(node.begin, node.end), replace(windows, begin=0, end=0)
+            return ViewSplit(windows, root.columns, tuple(steps), aggregates, filter=filter_, range=range_)
         case TimeWindow(child=child):
             lifted = _lift_above_window(child, node)
             if lifted is not None:
@@ -159,7 +164,7 @@ class WindowView:
     """The rows and columns that a query shows of shared windows: `columns`, after some `steps`, of the rows for which `predicate` is true.
 
     All parts refer to the columns that the queries share. `shape` is all but the predicates, as a value that can be compared. `filter`
-    says of which tuples the aggregates are; None: of all.
+    says of which tuples the aggregates are; None: of all. `range` is that of the windows, where these may have several.
     """
 
     shape: tuple[object, ...]
@@ -168,11 +173,13 @@ class WindowView:
     steps: tuple[RowStep, ...]
     columns: tuple[Column, ...]
     filter: Expression | None = None
+    range: TickRange | None = None
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for two views that show the same."""
-        return self.shape, self.predicate and signature(self.predicate), self.filter and signature(self.filter)
+        terms = (term and signature(term) for term in (self.predicate, self.filter))
+        return self.shape, *terms, self.range
 
     @property
     def read(self) -> set[int]:
@@ -260,8 +267,9 @@ def make_view(split: ViewSplit, shared: SharedPlan) -> WindowView:
     predicate = None if first is None else first.predicate
     own_steps = slice(first is not None, None)
     return WindowView(
-        (*shape[own_steps], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own_steps]), shown, filter_
-    )
+        (*shape[own_steps], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own_steps]), shown, filter_,
+        split.range,
+    )  # fmt: skip
 
 
 def _substitute_parts(expression: Expression, values: Mapping[Column, Expression]) -> Expression:

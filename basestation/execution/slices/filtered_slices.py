@@ -25,7 +25,8 @@ from basestation.execution.interfaces import Claims, View
 from basestation.execution.slices.dense_stacks import DenseStacks
 from basestation.execution.slices.filter_groups import FilterGroups
 from basestation.execution.slices.slice_folder import SliceFolder, is_ascending, rank_by_entry
-from basestation.execution.slices.slice_windows import SharedSlices, SliceWindows
+from basestation.execution.slices.split_slices import SplitSlices
+from basestation.execution.slices.tagged_windows import TaggedSliceWindows
 from basestation.execution.slices.window_merger import WindowAggregates
 from basestation.execution.streams.lineage_stream import FILTER, LineageStream
 
@@ -35,7 +36,7 @@ def group_by_filter(node: SliceAggregation) -> SliceAggregation:
     return replace(node, groups=((FILTER, Attr(FILTER)), *node.groups))
 
 
-class FilteredSliceWindows(SliceWindows):
+class FilteredSliceWindows(TaggedSliceWindows):
     """The windows of FilteredSlices, with the rows of all queries."""
 
     store: "FilteredSlices"
@@ -51,21 +52,22 @@ class FilteredSliceWindows(SliceWindows):
 
     @property
     def key_ids(self) -> set[int]:
-        """The ids of the columns that the queries group by."""
         return {column.id for column in self._groups} - {FILTER.id}
 
-    def changed_content(self, given: WindowBatch) -> WindowContents:
-        """The rows of windows in groups that the last step of the stream changes."""
-        return self.store.changed_windows(given.left, given.right).frame(self._groups, self._used)
+    def changed_content(self, given: WindowBatch, by_group: bool) -> WindowContents:
+        if not by_group:
+            return self.content(given)
+        return self.store.changed_windows(given.left, given.right, by_group).frame(self._groups, self._used)
 
-    def match(self, filter_: Expression) -> Expression:
-        """The predicate of the rows of one filter."""
-        number = self.store.lineage.filters.number_of(filter_)
+    def match(self, view: View) -> Expression:
+        if view.filter is None:
+            raise TypeError("expected a view with a filter of its own")
+        number = self.store.lineage.filters.number_of(view.filter)
         return Compare("=", Attr(FILTER), Literal(number, Type.INTEGER))
 
 
-class FilteredSlices(SharedSlices):
-    """SharedSlices over a lineage stream, which no other store reads."""
+class FilteredSlices(SplitSlices):
+    """SplitSlices over a lineage stream, which no other store reads."""
 
     _groups_by_filter: FilterGroups
 
@@ -155,46 +157,19 @@ class FilteredSlices(SharedSlices):
         if len(self._waiting) > thresholds.LINEAGE_PAIRS:
             self._fold_waiting()
 
-    def _put(self, cells: Cells) -> None:
-        number = int(cells.slice[0])
-        if number != int(cells.slice[-1]):
-            super()._put(cells)
-            return
-        [*known] = self._held.split_between(number, number)
-        for part in known:
-            cells = self._folder.insert(part, cells)
-        later = self._held.cut_off(number)
-        self._held.add(cells)
-        for part in later[len(known) :]:
-            self._held.add(part)
-
     # --- reading windows ---------------------------------------------------------------------------------------------
 
     def _make_windows(self, left: IntArray, right: IntArray) -> WindowAggregates:
         if len(left) != 1:
             return super()._make_windows(left, right)
         self._settle()
-        first, last = int(self._slices_at(left)[0]), int(self._slices_at(right)[0])
+        first, last = int(self._grid.slices_at(left)[0]), int(self._grid.slices_at(right)[0])
         self._fold_waiting(last)
         parts, width = self._held.split_between(first, last), len(self._groups_by_filter)
         if not parts or width > thresholds.MATRIX_FACTOR * sum(map(len, parts)) + thresholds.MATRIX_SLACK:
             return super()._make_windows(left, right)
         stacks = self._stacks.setdefault(last - first, DenseStacks())
         return self._finish(stacks.over(parts, width, self._folder.spread, self._folder.combine), width)
-
-    def changed_windows(self, left: IntArray, right: IntArray) -> WindowAggregates:
-        """The windows over the ticks left[i] to right[i], with no tuples in groups that the change of the stream leaves alone."""
-        self.recall(left, right)
-        self._settle()
-        first, last = self._slices_at(left), self._slices_at(right)
-        self._fold_waiting(int(last.max()))
-        change = self.lineage.change
-        changed = [each.take(each.tick <= right.max()) for each in (change.inserted, change.removed)]
-        groups = np.concatenate([self._folder.groups_of(self._folder.needed(each)) for each in changed])
-        mask = np.zeros(len(self._groups_by_filter), bool)
-        mask[groups] = True
-        parts = self._held.between(int(first.min()), int(last.max()))
-        return self._merger.windows([part.take(mask[part.group]) for part in parts], first, last)
 
     def _finish(self, cells: Cells, width: int) -> WindowAggregates:
         """The one window with these cells, of which the first `width` are groups."""

@@ -142,7 +142,7 @@ class PartialSlices(SharedSlices):
         if partials is None:
             return
         begins = self.stream.intake.begins(partials.slice)
-        numbers = self._slices_at(begins)
+        numbers = self._grid.slices_at(begins)
         held = ~partials.bare & (numbers >= self._from)
         if self._begin is None:
             held &= begins >= self._start

@@ -22,9 +22,11 @@ from basestation.execution.slices.slice_windows import SliceWindows
 class PerTickRevisions:
     """First answers and revisions of windows, in the order in which they are given, as of each clock tick.
 
-    A revision that changes nothing has no rows.
+    A revision that changes nothing has no rows. `range` is the number of the range of the windows, None where they have one.
     """
 
+    range: int | None
+    at: IntArray  # the position of each window among those that were asked for
     windows: WindowCombinations  # a window that is revised several times is in it as often
     clock: IntArray
     first: BoolArray  # whether it is a first answer
@@ -56,12 +58,22 @@ class PerTickReviser:
         """Whether a tuple was corrected in this step."""
         return self._windows.versions is not None
 
-    def revise(self, windows: WindowCombinations, given: WindowBatch, new: int) -> PerTickRevisions:
-        """The revisions of windows of a block, in order, of which the last `new` are new; `given` are those of the input."""
-        revisions, added, removed = self._windows.revise(given, new)
+    def revise(self, windows: WindowCombinations, given: WindowBatch, new: int) -> list[PerTickRevisions]:
+        """The revisions of windows of a block, in order, of which the last `new` are new; `given` are those of the input.
+
+        One for each range that the windows have.
+        """
         versions = self._windows.versions
         if versions is None:
             raise RuntimeError("expected corrections in this step, found none")
-        of = windows.take(revisions.window)
-        whole = partial(self._windows.whole, given, new)
-        return PerTickRevisions(of, revisions.clock, revisions.first, added, removed, versions, whole)
+        found = []
+        for number, which, ranged in self._windows.by_range(given):
+            revisions, added, removed = self._windows.revise(ranged, new, number)
+            at = which[revisions.window]
+            whole = partial(self._windows.whole, ranged, new, number)
+            found.append(
+                PerTickRevisions(
+                    number, at, windows.take(at), revisions.clock, revisions.first, added, removed, versions, whole
+                )
+            )
+        return found

@@ -7,7 +7,7 @@ dropped; those of a window that is revised are folded again (`window_store.py`).
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.expression import Column
 from basestation.algebra.expressions import Aggregate
 from basestation.algebra.slice_aggregation import SliceAggregation
-from basestation.algebra.vector import all_true, constant
+from basestation.algebra.vector import all_true
 from basestation.execution import thresholds
 from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.change import Change
@@ -29,6 +29,7 @@ from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.description import OperatorDescription, StateDescription, array_bytes, describe_aggregate
 from basestation.execution.interfaces import Claims, View
 from basestation.execution.slices.slice_folder import SliceFolder
+from basestation.execution.slices.slice_grid import SliceGrid
 from basestation.execution.slices.slice_revisions import SliceRevisions, revise_windows
 from basestation.execution.slices.slice_store import SliceStore
 from basestation.execution.slices.two_stacks import TwoStacks
@@ -81,15 +82,32 @@ class SliceWindows(TimeWindows):
         versions = self.stream.change.versions
         return versions if versions is not None and len(versions) else None
 
-    def revise(self, given: WindowBatch, new: int) -> tuple[SliceRevisions, WindowContents, WindowContents]:
-        """(revisions, added rows, removed rows) of windows, of which the last `new` are answered for the first time."""
-        found = self.store.revise(given.left, given.right, given.tick, new)
-        return found, *found.frames(self._groups, self._used)
+    def by_range(self, given: WindowBatch) -> Iterator[tuple[int | None, IntArray, WindowBatch]]:
+        """Yield (number of a range, positions of windows that have it, these windows with the range); None as the only number."""
+        yield None, np.arange(len(given)), given
 
-    def whole(self, given: WindowBatch, new: int, items: IntArray) -> tuple[WindowContents, WindowContents]:
+    def revise(
+        self, given: WindowBatch, new: int, number: int | None
+    ) -> tuple[SliceRevisions, WindowContents, WindowContents]:
+        """(revisions, added rows, removed rows) of windows, of which the last `new` are answered for the first time.
+
+        The windows are those of the range with this number.
+        """
+        found = self.store.revise(given.left, given.right, given.tick, new)
+        added, removed = (self._of_range(rows, number) for rows in found.frames(self._groups, self._used))
+        return found, added, removed
+
+    def whole(
+        self, given: WindowBatch, new: int, number: int | None, items: IntArray
+    ) -> tuple[WindowContents, WindowContents]:
         """(all rows after, all rows before) some items of the same revisions."""
         found = self.store.revise(given.left, given.right, given.tick, new, whole=True)
-        return found.whole(items, self._groups, self._used)
+        after, before = found.whole(items, self._groups, self._used)
+        return self._of_range(after, number), self._of_range(before, number)
+
+    def _of_range(self, rows: WindowContents, number: int | None) -> WindowContents:
+        """The rows of windows of one range, as rows of windows of the block."""
+        return rows
 
     def empty(self, count: int) -> WindowContents:
         none = np.zeros(count, np.int64)
@@ -117,11 +135,10 @@ class SharedSlices(WindowStore):
         """`start` is that of a landmark window; `own` are aggregates that are always kept."""
         super().__init__(stream, level)
         self.recalls = node.begin is not None  # a landmark window begins with all slices that were dropped, merged
-        self._begin, self._slide, self._start, self._groups = node.begin, node.slide, start, node.groups
+        self._begin, self._start, self._groups = node.begin, start, node.groups
+        self._grid = SliceGrid.of_window(node.begin, node.end, node.slide)
         self._folder = self._make_folder(node, own)
         self._merger = WindowMerger(self._folder)
-        self._base = 1 if node.begin is None else node.begin
-        self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
         self._anchored = node.begin is None and stream.anchor(start)
         self.clear()
 
@@ -134,7 +151,7 @@ class SharedSlices(WindowStore):
 
     def describe(self) -> OperatorDescription:
         kept = self.reach if self.recalls or self.reach is None else self.reach + self.stream.horizon
-        slices = None if kept is None else self._count_slices(kept)
+        slices = None if kept is None else self._grid.count(kept)
         limit = None if self._folder.is_grouped or slices is None else slices * len(self._folder.groups)
         how = "each tuple folded once"
         parts = self._held.all()
@@ -143,9 +160,6 @@ class SharedSlices(WindowStore):
         state = StateDescription("partial states", limit, self._entry_bytes(), len(self._held), array_bytes(*arrays))
         name = f"slices of {describe_aggregate(self._groups, self._folder.registry.in_use)}"
         return OperatorDescription(name, how if slices is None else f"{how}; {slices} slices", state)
-
-    def _count_slices(self, ticks: int) -> int:
-        return -(-ticks // self._slide) * (1 if self._cut == 0 else 2) + 1
 
     def _entry_bytes(self) -> int:
         """The bytes of one partial state: slice, group, arrival and place, and each aggregate's own numbers."""
@@ -164,33 +178,6 @@ class SharedSlices(WindowStore):
 
     def _changed(self) -> None:
         self._windows_found, self._revisions_found = {}, {}
-
-    # --- slices and ticks --------------------------------------------------------------------------------------------
-
-    def _slice_at(self, tick: int) -> int:
-        """The slice of a tick. Windows begin at multiples of the slide from the base, and end at the cut."""
-        whole, rest = divmod(tick - self._base, self._slide)
-        return whole if self._cut == 0 else 2 * whole + (rest >= self._cut)
-
-    def _slices_at(self, ticks: IntArray) -> IntArray:
-        """The slice of each tick."""
-        offset = ticks - self._base
-        whole = offset // self._slide
-        return whole if self._cut == 0 else 2 * whole + (offset - whole * self._slide >= self._cut)
-
-    def _slices_of(self, ticks: IntArray) -> IntArray:
-        """The same for the ticks of tuples, which often are all in one slice."""
-        if len(ticks) and self._slice_at(int(ticks[0])) == self._slice_at(int(ticks[-1])):
-            first, last = self._slice_at(int(ticks.min())), self._slice_at(int(ticks.max()))
-            if first == last:
-                return constant(first, len(ticks))
-        return self._slices_at(ticks)
-
-    def _first_tick(self, number: int) -> int:
-        """The first tick of a slice."""
-        if self._cut == 0:
-            return number * self._slide + self._base
-        return number // 2 * self._slide + self._base + (self._cut if number % 2 else 0)
 
     # --- aggregates --------------------------------------------------------------------------------------------------
 
@@ -289,7 +276,7 @@ class SharedSlices(WindowStore):
         if tuples is None:
             return
         if upto < NEVER:
-            over = tuples.tick < self._first_tick(upto + 1)
+            over = tuples.tick < self._grid.first_tick(upto + 1)
             if not all_true(over):
                 tuples, later = partition(tuples, over)
                 self._waiting.add(later)  # an open slice is folded once it is over
@@ -302,7 +289,7 @@ class SharedSlices(WindowStore):
 
     def _held_of(self, tuples: Tuples) -> tuple[IntArray, Tuples, BoolArray]:
         """(slices, tuples, mask) of those that windows may still contain."""
-        tuples, slices = self.stream.placed(tuples), self._slices_of(tuples.tick)
+        tuples, slices = self.stream.placed(tuples), self._grid.slices_of(tuples.tick)
         held = slices >= self._from
         if not all_true(held):
             held |= self._recalled.contains(tuples.tick)
@@ -331,7 +318,9 @@ class SharedSlices(WindowStore):
 
     def _tuples_of(self, lost: tuple[IntArray, IntArray]) -> Tuples:
         """The tuples in (slices, groups), which ascend, without those that wait or have versions."""
-        found = self.stream.between(self._first_tick(int(lost[0][0])), self._first_tick(int(lost[0][-1]) + 1) - 1)
+        found = self.stream.between(
+            self._grid.first_tick(int(lost[0][0])), self._grid.first_tick(int(lost[0][-1]) + 1) - 1
+        )
         which = self._among(found, lost)
         for others in (self._waiting.all(), None if self._versions is None else self._versions.tuples):
             if others is not None:
@@ -340,9 +329,9 @@ class SharedSlices(WindowStore):
 
     def _among(self, tuples: Tuples, lost: tuple[IntArray, IntArray]) -> BoolArray:
         """A mask of the tuples in some of (slices, groups)."""
-        which = tuples.tick < self._first_tick(int(lost[0][-1]) + 1)
+        which = tuples.tick < self._grid.first_tick(int(lost[0][-1]) + 1)
         early = tuples.take(which)
-        which[which] = self._folder.among(self._slices_at(early.tick), early, lost)
+        which[which] = self._folder.among(self._grid.slices_at(early.tick), early, lost)
         return which
 
     # --- reading windows ---------------------------------------------------------------------------------------------
@@ -357,7 +346,7 @@ class SharedSlices(WindowStore):
 
     def _make_windows(self, left: IntArray, right: IntArray) -> WindowAggregates:
         self._settle()
-        first, last = self._slices_at(left), self._slices_at(right)
+        first, last = self._grid.slices_at(left), self._grid.slices_at(right)
         high = int(last.max(initial=-NEVER))
         self._fold_waiting(high)
         parts = self._held.between(int(first.min(initial=NEVER)), high)
@@ -382,7 +371,7 @@ class SharedSlices(WindowStore):
     def _make_revisions(
         self, versions: TupleVersions, left: IntArray, right: IntArray, clocks: IntArray, whole: bool
     ) -> SliceRevisions:
-        first, last = self._slices_at(left), self._slices_at(right)
+        first, last = self._grid.slices_at(left), self._grid.slices_at(right)
         slices, tuples, held = self._held_of(self._folder.needed(versions.tuples))
         versions = versions.select(tuples, held)
         waiting = None if len(clocks) else self._waiting_upto(int(last.max(initial=-NEVER)))
@@ -403,18 +392,18 @@ class SharedSlices(WindowStore):
     def _waiting_upto(self, last: int) -> Tuples | None:
         """The waiting tuples of slices up to one."""
         waiting = self._waiting.all()
-        return None if waiting is None else waiting.take(waiting.tick < self._first_tick(last + 1))
+        return None if waiting is None else waiting.take(waiting.tick < self._grid.first_tick(last + 1))
 
     # --- what may be dropped -----------------------------------------------------------------------------------------
 
     @property
     def _from(self) -> int:
         """The first slice that is kept."""
-        return self._slice_at(self._kept_from)
+        return self._grid.slice_at(self._kept_from)
 
     def _begin_of_slice(self, tick: int) -> int:
         """The first tick of the slice of a tick."""
-        return self._first_tick(self._slice_at(tick))
+        return self._grid.first_tick(self._grid.slice_at(tick))
 
     def need(self, before: int) -> None:
         super().need(self._begin_of_slice(before))

@@ -13,6 +13,7 @@ from basestation.algebra.expression import Column
 from basestation.algebra.factors import ValueRange
 from basestation.algebra.vector import Vector, cached_arange, constant
 from basestation.execution import thresholds
+from basestation.execution.columns.integer_arrays import stable_argsort
 from basestation.execution.streams.predicate_index.range_index import RangeIndex
 
 _NONE: IntArray = np.empty(0, np.int64)
@@ -65,6 +66,9 @@ class GroupedFilter:
             return parts[0][:2]
         slots = np.concatenate([_NONE, *(part[0] for part in parts)])
         rows = np.concatenate([_NONE, *(part[1] for part in parts)])
+        if (rows[1:] >= rows[:-1]).all():
+            order = stable_argsort(slots)
+            return slots[order], rows[order]
         both = slots * length + rows  # each pair as one number, to sort them
         both.sort()
         slots = both // max(length, 1)
