@@ -14,11 +14,15 @@ OWN = set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
 MODULES = {
     "paho_mqtt": "paho",
     "pyserial": "serial",
+    "grpcio": "grpc",
 }
 """The module of a distribution, where it has another name."""
 NOT_IMPORTED = {
     "tzdata": "data of time zones, which zoneinfo reads where the system has none",
     "pandas": "moteloom.client and moteloom.replay make data frames through Arrow, and Spark takes Arrow tables with it",
+    "grpcio_status": "PySpark imports it for Spark Connect",
+    "googleapis_common_protos": "PySpark imports it for Spark Connect",
+    "zstandard": "PySpark imports it for Spark Connect",
     "pytest_xdist": "pytest loads it",
     "pytest_timeout": "pytest loads it",
     "pytest_cov": "pytest loads it",
@@ -55,7 +59,14 @@ def distributions(requirements):
 
 BASE = distributions(PROJECT["project"]["dependencies"])
 EXTRAS = {name: distributions(each) for name, each in PROJECT["project"]["optional-dependencies"].items()}
-USERS = {"history": sorted(OWN), "frames": sorted(OWN), "png": sorted(OWN), "test": ["tests"], "bench": ["bench"]}
+USERS = {
+    "connect": sorted(OWN),
+    "history": sorted(OWN),
+    "frames": sorted(OWN),
+    "png": sorted(OWN),
+    "test": ["tests"],
+    "bench": ["bench"],
+}
 """The folders whose code an extra is for."""
 
 
@@ -71,7 +82,7 @@ def test_each_declared_library_is_imported(extra):
 
 
 def test_each_library_that_the_product_imports_is_declared():
-    declared = BASE | EXTRAS["history"] | EXTRAS["frames"] | EXTRAS["png"]
+    declared = BASE | EXTRAS["history"] | EXTRAS["frames"] | EXTRAS["png"] | EXTRAS["connect"]
     found = imports(*OWN)
     missing = {name: file for name, file in found.items() if name not in {MODULES.get(each, each) for each in declared}}
     assert missing == {}, "imported, and not declared in pyproject.toml"
@@ -79,7 +90,9 @@ def test_each_library_that_the_product_imports_is_declared():
 
 def test_the_base_installation_needs_no_library_of_an_extra():
     """Libraries that only an extra brings are imported inside of functions, or for types."""
-    optional = {MODULES.get(each, each) for name in ("history", "frames", "png") for each in EXTRAS[name] - BASE}
+    optional = {
+        MODULES.get(each, each) for name in ("history", "connect", "frames", "png") for each in EXTRAS[name] - BASE
+    }
     for folder in sorted(OWN):
         for file in (ROOT / folder).rglob("*.py"):
             for node in ast.parse(file.read_text(encoding="utf-8")).body:
