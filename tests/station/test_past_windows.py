@@ -86,7 +86,7 @@ def disturb(network, rng, statements=STATEMENTS):
 @pytest.mark.promise("history-is-live")
 def test_query_since_the_past_answers_as_if_it_had_always_run(tmp_path, rng, counts, tally, monkeypatch):
     kinds = Counter()
-    for run in range(counts(1, 20)):
+    for run in range(counts(1, 20, 500)):
         monkeypatch.setattr(past_size, "SLICE_TUPLES", rng.choice([5, 12, 50_000]))
         network = PastNetwork(tmp_path / str(run), CATALOG)
         begun = network.now_ms // CATALOG.tick_ms

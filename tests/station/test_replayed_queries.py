@@ -168,7 +168,7 @@ class RecordedNetwork(PastNetwork):
 @pytest.mark.promise("history-is-live")
 def test_replayed_query_answers_as_one_replay_of_everything(tmp_path, rng, counts, tally, monkeypatch):
     kinds = Counter()
-    for run in range(counts(1, 20)):
+    for run in range(counts(1, 20, 500)):
         network = RecordedNetwork(tmp_path / str(run), CATALOG)
         begun = network.now_ms // CATALOG.tick_ms
         network.everything = everything = Everything(monkeypatch, begun)
