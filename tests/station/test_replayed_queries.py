@@ -96,7 +96,7 @@ class Everything:
         for number, plan, _ in submitted:
             engine.announce(number, plan)
             feed.open(schema_of(number, plan))
-        engine._tidy = lambda: None
+        engine._tidy = list  # no updates
         acts = {}
         for tick, act in self.taken:
             acts.setdefault(tick, []).append(act)
