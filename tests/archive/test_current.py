@@ -1,4 +1,4 @@
-"""Current tuples of an archive: those that continuous queries see now."""
+"""Current tuples of an archive, and what is staged beside them."""
 
 import numpy as np
 
@@ -23,3 +23,14 @@ def test_tuples_too_far_ahead_or_too_late_are_not_current(tmp_path):
     found = read_current(tmp_path, archive.adopt()[0], DOCK, 0, 100, 1_000)
     assert (found.tick.tolist(), found.columns["weight"].tolist()) == ([10, 10, 15], [1, 5, 2])
     assert found.arrival.tolist() == found.tick.tolist()
+
+
+def test_settling_leaves_the_file_of_a_running_merge(tmp_path):
+    archive, one = ParquetArchive(tmp_path, 1_000), np.ones(1, np.int64)
+    for name in ("merge.parquet", "left.parquet"):
+        (archive.staging / name).touch()
+    archive.reserved.add("merge.parquet")
+    archive.settle(
+        archive.stage(1, DOCK, TupleNumbers().number(DOCK, Batch(one, 0 * one, one, one, {"weight": one}, {})))
+    )
+    assert [path.name for path in archive.staging.iterdir()] == ["merge.parquet"]

@@ -89,6 +89,7 @@ def test_unreported_direction_equals_opposite_one():
 
 
 @pytest.mark.promise("network-heals")
+@pytest.mark.timeout(10)  # a check that is gone walks round and round
 @pytest.mark.parametrize("parent", [{1: 2, 2: 1}, {1: 1}, {0: 1, 1: 0}, {1: 7}])
 def test_loop_in_tree_is_refused(parent):
     with pytest.raises(RoutingError):
