@@ -41,7 +41,7 @@ class TaskBar:
 def show_progress(session: "SparkSession", file: TextIO) -> Iterator[None]:
     """Write the progress of the jobs that run meanwhile."""
     bar = TaskBar(file)
-    if hasattr(session, "registerProgressHandler"):  # a server of Spark Connect reports by itself
+    if type(session).__module__.startswith("pyspark.sql.connect"):  # its server reports by itself
 
         def handle(stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
             counts = [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]

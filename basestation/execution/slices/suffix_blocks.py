@@ -165,11 +165,11 @@ class SuffixBlocks:
         if self._suffixes is None or self._behind is None:
             self._suffixes = self._folder.concatenate([block.suffixes for block in self._blocks])
             behind, at = [self._blank()], len(self._suffixes)
-            for block in reversed(self._blocks):  # its suffixes become a part of those of all
-                size = len(block.suffixes)
-                block.suffixes = self._suffixes.take(slice(at - size, at))
-                behind.append(self._combine(block.suffixes.take(slice(0, self._room)), behind[-1]))
-                at -= size
+            for place, block in reversed(list(enumerate(self._blocks))):  # its suffixes become a part of those of all
+                suffixes = self._suffixes.take(slice(at - len(block.suffixes), at))
+                self._blocks[place] = SuffixBlock(block.parts, suffixes)
+                behind.append(self._combine(suffixes.take(slice(0, self._room)), behind[-1]))
+                at -= len(suffixes)
             self._behind = self._folder.concatenate(behind[-2::-1])
         return self._suffixes, self._behind
 
