@@ -208,7 +208,9 @@ class Station:
     ) -> QueryRecord:
         """Start a query that answers the windows from now on in the place of another. Returns the new one."""
         self._answer(now_ms)
-        return self._apply(query_changes.supersede(number, text, self.world, self.engine, name, active), now_ms)
+        change = query_changes.supersede(number, text, self.world, self.engine, name, active)
+        self.past.limit(number, self.engine.clock)
+        return self._apply(change, now_ms)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
         """Stop a query. KeyError if there is none of that number."""

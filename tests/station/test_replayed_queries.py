@@ -211,13 +211,15 @@ def test_question_about_history_reads_the_archive_once(network):
     assert not network.durable.station.past.by_query
 
 
-@pytest.mark.parametrize("kind", ["stop", "exceed", "drain", "pause"])
+@pytest.mark.parametrize("kind", ["stop", "exceed", "drain", "pause", "replace"])
 def test_replayed_query_ends_as_any_other(network, kind):
     tick = network.now_ms // CATALOG.tick_ms
     number = network.submit(f"ISTREAM({COUNT}) SINCE {tick - 45}")
     network.live(2)
     if kind == "exceed":
         network.durable.change(kind, number, network.now_ms, "too much")
+    elif kind == "replace":
+        network.durable.replace(number, f"ISTREAM({COUNT})", network.now_ms)
     else:
         network.change(kind, number)
     given, ended = lines_of(network, number), network.now_ms // CATALOG.tick_ms
