@@ -7,7 +7,7 @@ HEAD_SECONDS = 10.0
 """From the opening of a connection, or from the first byte of another request on it, to the end of the head."""
 
 READ_SECONDS = 30.0
-"""For a client to read what the buffer of its connection has above its limit, 64 KiB."""
+"""For a client to read anything of an answer of which the buffer of its connection has more than its limit, 64 KiB."""
 
 
 def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = READ_SECONDS) -> type[asyncio.Protocol]:
@@ -19,6 +19,8 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = REA
 
         _head_timer: asyncio.TimerHandle | None = None
         _read_timer: asyncio.TimerHandle | None = None
+        _unsent = 0
+        """Bytes that the buffer had at the last look."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -38,7 +40,7 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = REA
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._read_timer = self.loop.call_later(read_seconds, self._cut_idle)
+            self._start_read_timer()
 
         def resume_writing(self) -> None:
             self._stop_read_timer()
@@ -55,6 +57,10 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = REA
                 self._head_timer.cancel()
                 self._head_timer = None
 
+        def _start_read_timer(self) -> None:
+            self._unsent = self.transport.get_write_buffer_size()
+            self._read_timer = self.loop.call_later(read_seconds, self._cut_idle)
+
         def _stop_read_timer(self) -> None:
             if self._read_timer is not None:
                 self._read_timer.cancel()
@@ -62,6 +68,9 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = REA
 
         def _cut_idle(self) -> None:
             self._read_timer = None
+            if self.transport.get_write_buffer_size() < self._unsent:  # it reads, however slowly
+                self._start_read_timer()
+                return
             self.transport.abort()  # what it has not read is dropped: the client goes on behind the last event that it has
 
         def _close_slow(self) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 import uvicorn
@@ -221,18 +222,53 @@ def test_connection_that_reads_nothing_is_cut():
             await asyncio.sleep(0)
         ended.set()
 
+    with serve(endless, read_seconds=0.3) as address, socket.socket() as client:
+        connect(client, address)
+        assert ended.wait(30), "the connection stays open"
+    assert sum(sent) < 20_000_000, "what a kernel buffers"
+
+
+@pytest.mark.promise("resume")
+def test_client_that_reads_slowly_has_the_whole_answer():
+    """
+    limit    1 s without a byte
+    client   a piece every 30 ms: the buffer is full for more than 1.5 s
+    """
+    body, found = bytes(60 * PIECE_BYTES), 0
+
+    async def answer(scope, receive, send):
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    begun = time.monotonic()
+    with serve(answer, read_seconds=1.0) as address, socket.socket() as client:
+        connect(client, address)
+        while piece := client.recv(PIECE_BYTES, socket.MSG_WAITALL):
+            found += len(piece)
+            time.sleep(0.03)
+    assert found > len(body) and time.monotonic() - begun > 1.5
+
+
+@contextmanager
+def serve(application, read_seconds):
+    """The address of a server whose kernel buffers little."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(endless, http=make_timed_protocol(read_seconds=0.3), lifespan="off", log_level="error")
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+    protocol = make_timed_protocol(read_seconds=read_seconds)
+    config = uvicorn.Config(application, http=protocol, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
-        with socket.socket() as client:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            client.connect(listening.getsockname())
-            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert ended.wait(30), "the connection stays open"
-        assert sum(sent) < 20_000_000, "what a kernel buffers"
+        yield listening.getsockname()
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+def connect(client, address):
+    """Send a request from a socket whose kernel buffers little."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
+    client.connect(address)
+    client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
