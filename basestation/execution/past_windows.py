@@ -329,8 +329,9 @@ class ReplayedQuery:
             self._engine.deliver(extent, batch)
 
     def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
-        """Add a version of a stored extent."""
-        self._engine.load(extent, tick, columns)
+        """Add a version of a stored extent; one declared after the query began is none of its tables."""
+        if extent in self._engine.catalog.extents:
+            self._engine.load(extent, tick, columns)
 
     def correct(self, correction: Correction) -> None:
         """Carry out a statement at the end of the current clock tick."""

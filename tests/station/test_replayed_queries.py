@@ -19,7 +19,7 @@ from basestation.planner.rewriter import rewrite
 from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
 from basestation.results.wire import numbered_lines
-from basestation.station.journal import Upload
+from basestation.station.journal import Command, Upload
 from basestation.station.past_answers import PastAnswers
 from basestation.station.service import Station
 from basestation.station.uploads import LOAD, encode_tuples
@@ -250,8 +250,22 @@ def test_version_of_a_table_reaches_a_replayed_query(tmp_path):
     network.end()
 
 
+def test_table_declared_after_a_replayed_query_can_be_loaded(network):
+    number = network.submit(f"ISTREAM({COUNT}) SINCE NOW - 45 SEC")
+    assert number in network.durable.station.past.by_query
+    text = "names: stored (lane:integer, name:string)"
+    network.durable.take_data(Command("declare", network.now_ms, text), text)
+    load(network, [{"lane": 1, "name": "new"}])
+    reader = network.submit("SELECT n.name FROM names [SCAN 5 SEC] n")
+    given = len(lines_of(network, number))
+    network.live(60)
+    assert [["new"]] in [line["rows"] for line in lines_of(network, reader)]
+    assert any(line["type"] == "tuple" for line in lines_of(network, number)[given:])
+
+
 def load(network, rows):
-    tuples = read_tuples(json.dumps(rows).encode(), "json", network.catalog.extents["names"], 1_000)
+    extent = network.durable.station.world.catalog.extents["names"]
+    tuples = read_tuples(json.dumps(rows).encode(), "json", extent, 1_000)
     network.durable.take_data(Upload(LOAD, network.now_ms, "names", encode_tuples(tuples)), str(rows))
 
 
