@@ -73,12 +73,18 @@ Work = Callable[[Order, TextIO, JobReport], None]
 
 
 def run_jobs(work: Work) -> None:
-    """Carry out the orders on standard input until it ends. `work` takes an order, its file for lines of results, and a JobReport."""
+    """Carry out the orders on standard input until it ends. `work` takes an order, its file for lines of results, and a JobReport.
+
+    Returns after an order that cannot be read.
+    """
     os.nice(NICE)
-    orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
+    orders: queue.SimpleQueue[Order | Exception] = queue.SimpleQueue()
     threading.Thread(target=_read_orders, args=(orders,), daemon=True).start()
     while True:
         order = orders.get()
+        if isinstance(order, Exception):  # the limit of memory of the job before holds for reading, too
+            _say({"end": _TOO_LARGE if isinstance(order, MemoryError) else _fault(order), "usable": False})
+            return
         _limit(order.limits)
         problem, is_usable = _carry_out(work, order)
         _say({"end": problem, "usable": is_usable})
@@ -138,16 +144,28 @@ def _carry_out(work: Work, order: Order) -> tuple[dict[str, Any] | None, bool]:
 
 
 def _fault(error: Exception) -> dict[str, Any]:
-    traceback.print_exc()
+    traceback.print_exception(error)
+    return describe_fault(error)
+
+
+def describe_fault(error: Exception) -> dict[str, Any]:
+    """The problem of a job that a fault of the program ended; its stack belongs in the log."""
     return {"code": "internal-error", "title": f"the job failed: {type(error).__name__}",
             "detail": "this is a fault of the program: report it with the lines of the station's log"}  # fmt: skip
 
 
-def _read_orders(orders: "queue.SimpleQueue[Order]") -> None:
-    """Read orders until the end of standard input: the station has ended, cancels the job, or needs this process no more."""
-    while head := sys.stdin.buffer.read(LENGTH_BYTES):
-        body = sys.stdin.buffer.read(int.from_bytes(head, "big"))
-        orders.put(pickle.loads(body))  # of the station that started us
+def _read_orders(orders: "queue.SimpleQueue[Order | Exception]") -> None:
+    """Read orders until the end of standard input: the station has ended, cancels the job, or needs this process no more.
+
+    An order that cannot be read is the last one: its exception comes instead.
+    """
+    try:
+        while head := sys.stdin.buffer.read(LENGTH_BYTES):
+            body = sys.stdin.buffer.read(int.from_bytes(head, "big"))
+            orders.put(pickle.loads(body))  # of the station that started us
+    except Exception as error:
+        orders.put(error)
+        return
     os._exit(1)
 
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -14,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from basestation.jobs.process import Order
+from basestation.jobs.process import Order, describe_fault
 from basestation.jobs.worker import JobWorker
 from gateway.errors import MoteloomError
 from gateway.log import get_log
@@ -237,6 +238,9 @@ class JobTable:
             problem = self._carry_out(job)
         except OSError as why:
             problem = {"code": "not-now", "title": f"no process can be started: {why}", "detail": "repeat it later"}
+        except Exception as error:  # such as an order that cannot be pickled: the next job runs all the same
+            log.error("job failed", job=job.number, kind=job.kind, output=traceback.format_exc())
+            problem = describe_fault(error)
         with self._lock:
             worker, job.worker, job.order, job.doing = job.worker, None, None, None
             is_kept = worker is not None and self._keep(job, worker)

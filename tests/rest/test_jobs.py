@@ -219,6 +219,32 @@ def test_full_disk_is_the_reason_of_a_job_that_cannot_write(tmp_path):
     assert process.wait() == 1
 
 
+class UnpickledAs:
+    """An order that calls a function when it is read."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.promise("errors-point")
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [(lambda: 0, "internal-error"), (UnpickledAs(int, "x"), "internal-error"), (UnpickledAs(bytes, 1 << 36), "job-too-large")],
+    ids=["cannot be written", "cannot be read", "larger than the memory"],
+)  # fmt: skip
+def test_order_that_cannot_be_sent_fails_alone(tmp_path, order, code):
+    """The process of the job before is kept, and reads it under the limits of that job."""
+    with JobTable(tmp_path / "jobs", JOB_MODULES, kept_s={"trial": 60}) as table:
+        for body in (order_trial(1_000), order, order_trial(1_000)):
+            table.start("trial", {}, body, None)
+        wait_for_end(lambda: state_of(table, 3))
+        assert [table.job(number).state.value for number in (1, 2, 3)] == ["done", "failed", "done"]
+        assert table.job(2).problem["code"] == code, table.job(2).problem
+
+
 def test_job_ends_with_the_process_that_started_it(tmp_path):
     table = JobTable(tmp_path / "jobs", JOB_MODULES)
     table.start("trial", {}, order_trial(10**10), None)
