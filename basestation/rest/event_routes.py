@@ -18,6 +18,7 @@ from basestation.rest.wire import (
     LOOK_SECONDS,
     HttpProblemError,
     LastEventId,
+    check_begin,
     read_last_event,
 )
 
@@ -44,6 +45,7 @@ def event_routes(control: StationControl, is_ending: Callable[[], bool]) -> APIR
             epoch, newest = await run_in_threadpool(control.event_bounds)
             if last_event_id is not None:
                 after = read_last_event(last_event_id, epoch, newest)
+            check_begin("`after`", after, newest)
             return StreamingResponse(follow(request, after, query, event, epoch), media_type=EVENT_STREAM)
         end = time.monotonic() + wait
         while True:

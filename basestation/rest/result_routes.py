@@ -23,6 +23,7 @@ from basestation.rest.wire import (
     LOOK_SECONDS,
     HttpProblemError,
     LastEventId,
+    check_begin,
     read_last_event,
 )
 from basestation.results.feed import UpdatesExpiredError
@@ -116,6 +117,7 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
                 number = await run_in_threadpool(control.find, query)
                 after, epoch = read_last_event(last_event_id, of_station, newest, number), of_station
             first = await read(query, after, 1, epoch)  # a refusal has a status of its own
+            check_begin("`after`", after, await newest_of(query))
             return StreamingResponse(follow(first.query, after), media_type=EVENT_STREAM)
         return await send_page(query, after, limit, wait, epoch, "json", encode_json_page)
 

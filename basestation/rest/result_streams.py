@@ -115,7 +115,7 @@ class ResultStreams:
                     tail = None
                     found, is_newest = await self._catch_up(read, after, PAGE)
                     if is_newest:
-                        tail = self._join(query, found[-1].last if found else after)
+                        tail = await self._join(query, found[-1].last if found else after)
                 else:
                     found = list(_pieces_behind(tail, after))
                     if not found and after < tail.last:  # within a piece
@@ -143,8 +143,15 @@ class ResultStreams:
             body = await self._pages.encode("events", page, _encode_whole)
         return [Piece(after, page.next, body)], len(page.lines) < limit
 
-    def _join(self, query: int, last: int) -> Tail:
-        tail = self._tails.setdefault(query, Tail(last))
+    async def _join(self, query: int, last: int) -> Tail | None:
+        """The tail of a query, a new one behind `last` but not beyond its updates; None where the query is there no more."""
+        if query not in self._tails:
+            try:
+                newest = await run_in_threadpool(self._control.number_before, str(query), None)
+            except KeyError:  # the next reading of the client says so
+                return None
+            self._tails.setdefault(query, Tail(min(last, newest)))
+        tail = self._tails[query]
         tail.clients += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())

@@ -64,9 +64,14 @@ def read_last_event(given: str, epoch: str, newest: int, query: int | None = Non
             410, "results-gone", "the station was restored from a backup since: its numbers begin anew",
             f"begin with after=0&epoch={epoch}",
         )  # fmt: skip
-    if int(number) > newest:
-        raise HttpProblemError(
-            422, "from-the-future", f"Last-Event-ID is {int(number)}, and the newest event has the number {newest}",
-            f"send the id of an event of this stream, or begin anew with after={newest}",
-        )  # fmt: skip
+    check_begin("Last-Event-ID", int(number), newest)
     return int(number)
+
+
+def check_begin(name: str, number: int, newest: int) -> None:
+    """HttpProblemError where a stream would begin behind an event that does not exist yet; `name` is the parameter."""
+    if number > newest:
+        raise HttpProblemError(
+            422, "from-the-future", f"{name} is {number}, and the newest event has the number {newest}",
+            f"send the number of an event of this stream, or begin anew with after={newest}",
+        )  # fmt: skip

@@ -231,6 +231,17 @@ def test_last_event_id_that_is_none_is_refused(station, path, last, status, code
 
 
 @pytest.mark.promise("resume")
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/queries/1/results"])
+def test_stream_beyond_the_newest_number_is_refused(station, path):
+    station.submit("SELECT temp FROM field [NOW]")
+    refused = station.get(path, params={"after": 10**9}, headers=HEADERS | {"accept": "text/event-stream"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "from-the-future"), refused.text
+    newest = int(refused.json()["detail"].rpartition("=")[2])
+    assert newest < 10**9 and f"`after` is {10**9}" in refused.json()["title"]
+    assert station.get(path, params={"after": 10**9}).status_code == 200, "a page waits for it"
+
+
+@pytest.mark.promise("resume")
 @pytest.mark.parametrize(("path", "last", "of"), [
     ("/v1/queries/1/results", "{}-2-1", "the results of query 2"),
     ("/v1/queries/1/results", "{}-1", "the events of the station"),

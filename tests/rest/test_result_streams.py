@@ -38,6 +38,9 @@ class GrowingResults:
         lines = tuple(self.lines[after : after + limit])
         return ResultPage(7, SCHEMA, lines, after + len(lines), "abcdef01")
 
+    def number_before(self, query, at_ms):
+        return len(self.lines)
+
     async def read(self, after, limit):
         """As a route reads."""
         try:
@@ -157,6 +160,26 @@ def test_client_behind_what_is_kept_gets_the_reason(results, encoded):
     results.grow(10)
     found, status = asyncio.run(run())
     assert status == 410 and b"".join(found).count(b"\n\n") >= 10
+
+
+def test_client_beyond_the_newest_update_leaves_others_alone(results, encoded):
+    async def run():
+        streams = make_streams(results)
+        beyond = asyncio.create_task(follow(streams, results, 1, after=70))
+        while not streams._tails:
+            await asyncio.sleep(0.01)
+        others = [asyncio.create_task(follow(streams, results, 23, after=after)) for after in (50, 40)]
+        await asyncio.sleep(0.1)
+        before = results.reads
+        await asyncio.sleep(0.3)
+        reads = results.reads - before
+        results.grow(23)
+        return reads, await asyncio.wait_for(asyncio.gather(beyond, *others), 20)
+
+    results.grow(50)
+    reads, found = asyncio.run(run())
+    assert found == [[71, 72, 73], list(range(51, 74)), list(range(41, 74))]
+    assert reads <= 20, "one reading in 20 ms, for all"
 
 
 def test_client_whose_rights_end_gets_no_more(results, encoded, monkeypatch):
