@@ -17,7 +17,7 @@ from basestation.downlink import QueryChange, deploy
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.engine import Engine
 from basestation.execution.past_windows import PastRange
-from basestation.execution.plan_checks import start_tick
+from basestation.execution.plan_checks import find_history_extents, start_tick
 from basestation.planner.plan import Plan
 from gateway.diagnostics import DiagnosticError
 
@@ -28,6 +28,19 @@ def check_name(name: str | None, world: World) -> None:
         raise QueryStateError(
             f"query {other.number} has the name `{name}`", "choose another name, or replace that query"
         )
+
+
+def check_hours(text: str, active: ActiveHours | None, world: World) -> None:
+    """QueryStateError if a query with active hours reads HISTORY."""
+    if active is not None:
+        message = "a query that reads HISTORY cannot have active hours: a station reads the archive for submissions alone"
+        _check_history(text, world, message, "submit it without hours")
+
+
+def _check_history(text: str, world: World, message: str, remedy: str) -> None:
+    """QueryStateError if a query reads HISTORY: only a submission reads the archive, and the log of the engine lacks the rest."""
+    if find_history_extents(bind_single_query(text, world).root):
+        raise QueryStateError(message, remedy)
 
 
 def with_hours(change: QueryChange, active: ActiveHours | None) -> QueryChange:
@@ -101,6 +114,8 @@ def resume(number: int, world: World, engine: Engine) -> QueryChange:
     now = engine.clock + 1
     if before.last_tick is not None and before.last_tick < now:
         raise QueryStateError(f"the time of query {number} (FOR) is over", "submit its text again")
+    message = f"query {number} reads HISTORY, and a station reads the archive for submissions alone"
+    _check_history(before.text, world, message, "submit its text again")
     plan = bind_single_query(before.text, world)
     since, past = start_tick(plan.options, now), None
     if since is not None and since < engine.first_tick(plan):  # the windows before now have been answered
@@ -138,6 +153,8 @@ def supersede(
     before.transition(QueryEvent.DRAIN)
     if name not in (None, before.name):
         check_name(name, world)
+    message = "a query that reads HISTORY cannot replace another: a station reads the archive for submissions alone"
+    _check_history(text, world, message, f"submit it, then drain or stop query {number}")
     change = with_hours(deploy(text, world, engine, name or before.name), active or before.active)
     reason = f"replaced by query {change.query.number}"
     if is_plain_stream(before.plan):

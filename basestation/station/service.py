@@ -156,11 +156,12 @@ class Station:
     def submit(self, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None) -> QueryRecord:
         """Accept a query and send motes their part of it.
 
-        DiagnosticError if it cannot run, QueryStateError if another query has its name.
+        DiagnosticError if it cannot run, QueryStateError if another query has its name, or if it has active hours and reads HISTORY.
         """
         self._answer(now_ms)
         recalled, self._recalled = self._recalled, {}
         query_changes.check_name(name, self.world)
+        query_changes.check_hours(text, active, self.world)
         plan, past = self.find_past(text) if recalled else (None, None)
         change = downlink.deploy(text, self.world, self.engine, name, past=past)
         query = self._apply(query_changes.with_hours(change, active), now_ms)
