@@ -68,10 +68,14 @@ def read_columns(
 
 
 def _parse(body: bytes) -> Any:
-    """The records as an Arrow table; None where they have other fields, or values of other types.
+    """The records as an Arrow table; None where they have other fields, values of other types, or bytes that are no UTF-8.
 
     A text that has the marks between two records in it is cut there, which leaves a line that is no JSON.
     """
+    try:
+        body.decode()
+    except UnicodeDecodeError:  # Arrow takes it for a text, and fails when that is read
+        return None
     lines = body.strip()
     if not (lines.startswith(b"[") and lines.endswith(b"]")) or b"null" in lines or b"\n" in lines or b"\\" in lines:
         return None

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acquisition.errors import InputError
@@ -218,7 +218,22 @@ _PLAIN = st.fixed_dictionaries(
 def test_senml_in_columns_gives_the_tuples_of_its_records(records, data, space):
     pack = data.draw(st.lists(records, min_size=1, max_size=12))
     pack[0] = {"bn": "d/"} | pack[0]
-    body = json.dumps(pack, separators=space).encode()
+    check_columns(json.dumps(pack, separators=space).encode())
+
+
+_BODY = b'[{"bn": "d/", "bt": 1800000000, "n": "kind", "vs": "car"}, {"n": "lane", "v": 3}]'
+
+
+@given(at=st.integers(0, len(_BODY) - 1), byte=st.integers(0, 255))
+@example(at=_BODY.index(b"car"), byte=0xFF)
+@example(at=_BODY.index(b"d/"), byte=0xC3)
+@example(at=_BODY.index(b"kind"), byte=0x80)
+def test_senml_with_a_wrong_byte_in_columns_is_that_of_its_records(at, byte):
+    check_columns(_BODY[:at] + bytes([byte]) + _BODY[at + 1 :])
+
+
+def check_columns(body):
+    """A body gives the same in columns as record by record."""
 
     def read():
         try:

@@ -50,6 +50,7 @@ def test_same_key_pushes_once(station):
         (b'{"lane": 1}', "image/png", "/v1/extents/traffic/tuples", "POST", 415, "unknown-format"),
         (b"lane,kid\n1,2\n", "text/csv", "/v1/extents/traffic/tuples", "POST", 422, "SN504"),
         (b"[", "application/json", "/v1/extents/traffic/tuples", "POST", 422, "SN502"),
+        (b'[{"bn": "d/", "n": "kind", "vs": "\xff"}]', "application/senml+json", "/v1/extents/traffic/tuples", "POST", 422, "SN502"),
         (b'{"lane": "x"}', "application/json", "/v1/extents/traffic/tuples", "POST", 422, "rejected"),
         (b'{"lane": 1, "name": "a"}\n{"lane": "x"}', "application/x-ndjson", "/v1/extents/lanes/rows", "PUT", 422, "rejected"),
         (b'{"lane": 1, "_tick": 3}', "application/x-ndjson", "/v1/extents/lanes/rows", "PUT", 422, "rejected"),
