@@ -33,7 +33,9 @@ def check_name(name: str | None, world: World) -> None:
 def check_hours(text: str, active: ActiveHours | None, world: World) -> None:
     """QueryStateError if a query with active hours reads HISTORY."""
     if active is not None:
-        message = "a query that reads HISTORY cannot have active hours: a station reads the archive for submissions alone"
+        message = (
+            "a query that reads HISTORY cannot have active hours: a station reads the archive for submissions alone"
+        )
         _check_history(text, world, message, "submit it without hours")
 
 

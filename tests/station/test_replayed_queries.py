@@ -219,7 +219,10 @@ HISTORY = "SELECT COUNT(*) AS n FROM traffic.HISTORY [SCAN 5 SEC]"
 @pytest.mark.parametrize("kind", ["resume", "replace", "active hours"])
 def test_command_that_would_read_history_from_the_log_is_refused(network, kind):
     """The archive has 20 tuples, the log 6; only a submission reads the archive."""
-    durable, remedy = network.durable, {"resume": "again", "replace": "drain or stop query 1"}.get(kind, "without hours")
+    durable, remedy = (
+        network.durable,
+        {"resume": "again", "replace": "drain or stop query 1"}.get(kind, "without hours"),
+    )
     number = network.submit(HISTORY)
     network.live(6)
     assert {json.dumps(line["rows"]) for line in lines_of(network, number)} == {"[[20]]"}
