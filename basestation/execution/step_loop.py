@@ -86,7 +86,7 @@ class StepLoop:
         delivered, corrections = self._intakes.take_delivered(), self._intakes.take_corrections()
         batched = self._find_batched(delivered) if self._multi_tick else set()
         corrected = any(corrections.values())
-        updates = []
+        updates, marks = [], self._intakes.mark(delivered)
         try:
             for last, batches, several in plan_steps(
                 delivered, self._intakes.by_key, self.clock, tick, self._multi_tick, batched, corrected
@@ -94,7 +94,7 @@ class StepLoop:
                 given = corrections if last == tick else dict.fromkeys(corrections, ())
                 updates += self._step(last, batches, given, end and last == tick, several, batched)
         except MemoryError as error:  # to cut deliveries into steps
-            self._intakes.lose(delivered, tick, error)
+            self._intakes.lose(delivered, marks, tick, error)
             updates += [*self._end_readers(tick), *self._take_step(tick, *self._intakes.nothing, end, False, set())]
         return updates
 

@@ -1,11 +1,12 @@
 """A query that needs more memory than there is ends alone, with its figures; all other queries go on."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from acquisition.batch import Batch, unit_weights
+from acquisition.batch import Batch, replaced_indexes, unit_weights
 from basestation.execution.engine import Engine
 from basestation.execution.output.stream_output import StreamOutput
 from basestation.planner.binder import bind_text
@@ -141,6 +142,46 @@ def test_lost_deliveries_are_counted(monkeypatch):
     [failure] = engine.on_clock(1)
     assert "the intake of hits held 12 tuples" in failure.message
     assert engine.ledger()["hits"] == {"accepted": 5, "out of memory": 7, "received": 12}
+
+
+AHEAD = read_schema("hits: pushed (k:integer, v:integer) ahead 5 sec late revise by 20 sec")
+
+
+@pytest.mark.promise("archived")
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"{EXECUTION}.ingest.intake.Intake.insert",
+        f"{EXECUTION}.ingest.intake.Intake._enter",
+        f"{EXECUTION}.ingest.intake.Intake.forget",
+        f"{EXECUTION}.step_loop.StepLoop._step",  # as where deliveries cannot be cut
+        f"{EXECUTION}.ingest.intake.Intake.corrected",
+    ],
+)
+def test_corrections_after_lost_deliveries_name_archived_tuples(place, monkeypatch):
+    """Archived: 2 tuples, 5 of the step that fails without the one too far ahead, an inserted one or none, and 2 tuples."""
+    engine = Engine(AHEAD, live=True, tidy_every=1)
+    engine.archive_corrections()
+    engine.deliver("hits", batch(0, 2))
+    engine.on_clock(0)
+    engine.ledger()  # nothing waits
+    far = batch(90, 1)
+    failing(monkeypatch, place)
+    engine.deliver("hits", batch(1, 4))
+    engine.deliver("hits", replace(far, arrival=np.ones(1, np.int64)))
+    engine.deliver("hits", batch(1, 1))
+    for text in ("INSERT INTO hits (k, v) VALUES (7, 7);", "REVISE hits SET v = 8 WHERE k = 7;"):
+        engine.correct(bind_text(text, AHEAD)[0])
+    engine.on_clock(1)
+    monkeypatch.undo()
+    inserted = sum(int((replaced_indexes(rows) == 0).sum()) for _, rows in engine.take_applied())
+    assert inserted == (0 if place.endswith("insert") else 1)
+    engine.deliver("hits", batch(2, 2))
+    engine.on_clock(2)
+    engine.correct(bind_text("REVISE hits SET v = 30 WHERE v = 1 AND tick = 2;", AHEAD)[0])
+    engine.on_clock(3)
+    [(_, rows)] = engine.take_applied()
+    assert rows.replaces.tolist() == [2 + 5 + inserted + 2]
 
 
 @pytest.mark.promise("queries-apart")

@@ -76,8 +76,13 @@ class Intake:
 
     coalesces = True
 
-    def __init__(self, extent: Extent, begun: int = 0, scheduled: bool = True, tick_ms: int = 1_000) -> None:
-        """`begun` is the first tick on record. A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
+    def __init__(
+        self, extent: Extent, begun: int = 0, scheduled: bool = True, tick_ms: int = 1_000, first: int = 0
+    ) -> None:
+        """`begun` is the first tick on record, `first` the number of the first tuple to come.
+
+        A sensed extent that is not `scheduled` waits for `epochs.schedule`.
+        """
         self.extent = extent
         self.sensed = extent.kind is ExtentKind.SENSED
         self._tick_ms = tick_ms
@@ -89,7 +94,7 @@ class Intake:
         self._begun = begun
         self.watermark = self._complete_at(begun - 1)
         self.tuple_builder = TupleBuilder(extent)
-        self.log = TupleLog(self.tuple_builder.none())
+        self.log = TupleLog(self.tuple_builder.none(), first)
         self._admission = Admission(extent, self.tuple_builder, self.epochs, self.log, self.counts)
         self.site_coverage = None if self.epochs is None else SiteCoverage(extent, self.epochs, self.log, begun)
         self.history: History | None = None  # kept while a query reads it

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from acquisition.batch import Batch
+from acquisition.batch import Batch, replaced_indexes
 from acquisition.extent import Catalog, Extent, ExtentKind
+from basestation.execution.ingest.batch_runs import find_corrections
 from basestation.execution.ingest.coalesce import ExtentKey, can_wait
 from basestation.execution.ingest.corrections import ArchivedCorrections, PendingCorrection
 from basestation.execution.ingest.intake import Intake
@@ -21,6 +23,34 @@ Deliveries = Mapping[ExtentKey, Sequence[Any]]
 """Batches by the name of their extent, PartialBatches by the number of their fold."""
 StepCorrection = PendingCorrection | ArchivedCorrections
 Corrections = Mapping[ExtentKey, Sequence[StepCorrection]]
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeMark:
+    """An intake of an extent before some deliveries: its counts, the number of the next tuple, and its recorded corrections."""
+
+    counts: Counter[str]
+    next_number: int
+    applied: int
+
+    @classmethod
+    def of(cls, intake: DeliveryIntake[Any]) -> "IntakeMark | None":
+        """The mark of an intake as it is; None for that of a fold."""
+        if not isinstance(intake, Intake):
+            return None
+        return cls(Counter(intake.counts), intake.log.next, len(intake.applied or ()))
+
+    def number_after(self, extent: Extent, batches: Iterable[Batch], applied: Iterable[Batch]) -> int:
+        """The number of the next tuple after deliveries that are lost, as an archive goes on: it has all that an extent takes.
+
+        `applied` are the recorded corrections; the tuples that were inserted since the mark are in the archive, too.
+        """
+        taken = sum(_count_taken(extent, batch) for batch in batches)
+        inserted = sum(int((replaced_indexes(rows) == 0).sum()) for rows in [*applied][self.applied :])
+        return self.next_number + taken + inserted
+
+
+Marks = Mapping[ExtentKey, IntakeMark | None]
 
 
 class IntakeSet:
@@ -177,27 +207,37 @@ class IntakeSet:
         An intake that runs out of memory is in no defined state. It begins anew, and `take_failed` tells which those are.
         """
         for key, intake in [*self.by_key.items()]:
-            counts = Counter(intake.counts) if isinstance(intake, Intake) else Counter[str]()
+            mark = IntakeMark.of(intake)
             try:
                 intake.step(delivered[key], corrections[key], tick, end, multi_tick, multi_tick and key in batched)
             except MemoryError as error:
-                self._begin_anew(key, tick, _with_lost(counts, delivered[key]), error)
+                self._begin_anew(key, tick, mark, delivered[key], error)
 
-    def _begin_anew(self, key: ExtentKey, tick: int, counts: Counter[str], error: MemoryError) -> None:
-        """Replace the intake of an extent by one whose record begins after a clock tick; that of a fold goes with its queries."""
+    def _begin_anew(
+        self, key: ExtentKey, tick: int, mark: IntakeMark | None, lost: Sequence[Any], error: MemoryError
+    ) -> None:
+        """Replace the intake of an extent by one whose record begins after a clock tick; that of a fold goes with its queries.
+
+        `mark` is of before the deliveries that are `lost`. The new intake numbers its tuples as if it had taken them.
+        """
         self._failed[key] = f"the intake of {key} held {self.by_key[key].held:,} tuples: {error}"
         old = self.by_key[key]
-        if isinstance(old, Intake) and isinstance(key, str):
-            made = Intake(old.extent, tick + 1, not self._live, self._tick_ms)
-            made.counts.update(counts)
+        if isinstance(old, Intake) and isinstance(key, str) and mark is not None:
+            first = mark.number_after(old.extent, lost, old.applied or ())
+            made = Intake(old.extent, tick + 1, not self._live, self._tick_ms, first)
+            made.counts.update(_with_lost(mark.counts, lost))
             made.unfiltered_from, made.applied = old.unfiltered_from, old.applied
             self.extents[key] = self.by_key[key] = made
 
-    def lose(self, delivered: Deliveries, tick: int, error: MemoryError) -> None:
-        """Begin the intakes of some deliveries anew, because there is no memory to take these in."""
+    def mark(self, delivered: Deliveries) -> Marks:
+        """Return the marks of the intakes of some deliveries before these are taken in."""
+        return {key: IntakeMark.of(self.by_key[key]) for key, batches in delivered.items() if batches}
+
+    def lose(self, delivered: Deliveries, marks: Marks, tick: int, error: MemoryError) -> None:
+        """Begin the intakes of some deliveries anew, because there is no memory to take these in; `marks` are of before."""
         for key, batches in delivered.items():
             if batches:
-                self._begin_anew(key, tick, _with_lost(Counter(self.counts.get(str(key), {})), batches), error)
+                self._begin_anew(key, tick, marks[key], batches, error)
 
     @property
     def nothing(self) -> tuple[Deliveries, Corrections]:
@@ -217,7 +257,15 @@ class IntakeSet:
                 intake.forget()
                 intake.forget_history(min(scanned, default=None))
             except MemoryError as error:
-                self._begin_anew(key, clock, Counter(intake.counts) if isinstance(intake, Intake) else Counter(), error)
+                self._begin_anew(key, clock, IntakeMark.of(intake), (), error)
+
+
+def _count_taken(extent: Extent, batch: Batch) -> int:
+    """Return how many tuples of a delivery an extent takes: neither corrections, nor those too far ahead of the clock."""
+    is_taken = ~find_corrections(batch)
+    if extent.ahead is not None:
+        is_taken &= batch.tick <= batch.arrival + extent.ahead
+    return int(is_taken.sum())
 
 
 def _with_lost(counts: Counter[str], batches: Sequence[Any]) -> Counter[str]:

@@ -1,6 +1,6 @@
 """TupleLog: every tuple that was taken of an extent, by number, for as long as a correction may name it.
 
-Tuples are numbered 0, 1, 2, … as they are taken. They stay in the batches in which they came. Only exceptions are stored beside
+Tuples are numbered 0, 1, 2, … as they are taken, or from another first number on. They stay in the batches in which they came. Only exceptions are stored beside
 them: tuples that streams do not see, that were deleted, that entered in another order, or that have other values.
 """
 
@@ -21,10 +21,10 @@ from basestation.execution.ingest.column_sets import ColumnSets
 class TupleLog:
     """`first` is the number of the oldest tuple that is held, `next` that of the next one to be taken."""
 
-    def __init__(self, none: Tuples) -> None:
-        """`none` has no tuples, and all columns."""
+    def __init__(self, none: Tuples, first: int = 0) -> None:
+        """`none` has no tuples, and all columns; `first` is the number of the first tuple to come."""
         self.none = none
-        self.next = self.first = 0
+        self.next = self.first = first
         self.live = SparseFlags()  # continuous queries see the tuple
         self.there = SparseFlags()  # the tuple was neither deleted nor dropped
         self.column_sets = ColumnSets()
@@ -34,6 +34,7 @@ class TupleLog:
             ValueOverrides()
         )  # the values that streams go on seeing after a correction that is not for them
         self._index = TupleIndexes()
+        self._index.drop_before(first)
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
