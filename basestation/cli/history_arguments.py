@@ -25,6 +25,7 @@ def print_errors(call: Callable[[], int], as_json: bool) -> int:
 
     from acquisition.errors import InputError
     from basestation.archive.spark.java import SparkUnavailableError
+    from basestation.history.archive_views import DamagedFileError
     from basestation.history.refusal import SparkRefusedError
     from basestation.station.history_question import HistoryQuestionError
     from basestation.station.journal_file import JournalError
@@ -39,6 +40,9 @@ def print_errors(call: Callable[[], int], as_json: bool) -> int:
         message, code = f"Spark cannot answer this exactly: {error}; docs/history.md lists what it can", NOT_EXECUTABLE
     except HistoryQuestionError as error:
         message, code = str(error), REFUSED
+    except DamagedFileError as error:
+        remedy = "`moteloom archive verify` looks at all files, `moteloom history --skip-damaged` leaves it out"
+        message, code = f"{error}; {remedy}", BAD_INPUT
     except (InputError, pa.ArrowInvalid) as error:
         message, code = str(error), BAD_INPUT
     except JournalError as error:

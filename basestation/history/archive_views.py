@@ -24,6 +24,7 @@ from basestation.archive.layout import SUFFIX, extent_folder, table_of
 from basestation.archive.numbering import INDEX, REVISION
 from basestation.history.statement import ArchiveView
 from basestation.history.stations import STATION, data_folders, find_stations
+from gateway.errors import MoteloomError
 
 if TYPE_CHECKING:
     from basestation.archive.spark.session import DataFrame, SparkSession
@@ -31,6 +32,16 @@ if TYPE_CHECKING:
 Version = tuple[int, Mapping[str, Vector]]
 """(first tick, columns) of a version of a table."""
 _SYSTEM = "_tick BIGINT, _site BIGINT, _index BIGINT, _arrival BIGINT, _weight TINYINT, _revision INT"
+
+
+class DamagedFileError(MoteloomError):
+    """A file of the archive cannot be read."""
+
+    code = "damaged-file"
+
+    def __init__(self, path: Path, damage: str) -> None:
+        super().__init__(f"{path} cannot be read: {damage}")
+        self.path, self.damage = path, damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ def list_files(root: Path, extent: str, skipped: Collection[Path] = ()) -> list[
 
 
 def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> ExtentFiles | None:
-    """Read the footers of an extent's files; None without files. pyarrow.ArrowInvalid names a damaged file."""
+    """Read the footers of an extent's files; None without files. Raises DamagedFileError."""
     paths = list_files(root, extent, skipped)
     examples: dict[tuple[bytes | None, ...], Path] = {}
     rows = size = 0
@@ -78,10 +89,8 @@ def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> 
     for path in paths:
         try:
             meta = pq.read_metadata(path)
-        except pa.ArrowInvalid as why:
-            raise pa.ArrowInvalid(
-                f"{path} is no whole Parquet file: {why}; `moteloom archive verify` looks at all, --skip-damaged leaves it out"
-            ) from why
+        except (pa.ArrowException, OSError) as why:
+            raise DamagedFileError(path, str(why)) from why
         kinds = meta.metadata or {}
         examples.setdefault(
             tuple(kinds.get(f"moteloom.{key}".encode()) for key in ("extent", "tick_ms", "layout", "schema")), path
@@ -215,7 +224,7 @@ def _read_columns(path: Path, columns: list[str]) -> pa.Table:
     try:
         return pq.read_table(path, columns=columns, partitioning=None)
     except (pa.ArrowException, OSError) as why:
-        raise pa.ArrowInvalid(f"{path} is damaged: {why}; --skip-damaged leaves it out") from why
+        raise DamagedFileError(path, str(why)) from why
 
 
 def name_source(

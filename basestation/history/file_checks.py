@@ -32,7 +32,7 @@ def check_files(files: ExtentFiles, extent: Extent, tick_ms: int) -> None:
         if metadata.get("moteloom.tick_ms") != str(tick_ms):
             raise _wrong(
                 path,
-                f"expected ticks of {tick_ms} ms, found {metadata.get('moteloom.tick_ms')} ms; `-c` names the deployment",
+                f"expected ticks of {tick_ms} ms, found {metadata.get('moteloom.tick_ms')} ms; the deployment sets the length of a tick",
             )
         for attribute in extent.schema:
             at = schema.get_field_index(attribute.name)

@@ -3,16 +3,20 @@
 python -m basestation.station.history_job < orders        # `basestation.jobs.process`
 """
 
-import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from acquisition.errors import InputError
 from basestation.archive.spark.job_watch import JobWatch
 from basestation.archive.spark.master import parse_master
 from basestation.archive.spark.session import SparkFailedError, branch_session, start_session
 from basestation.history.answer import answer
 from basestation.history.answer_lines import write_lines
+from basestation.history.archive_views import DamagedFileError
 from basestation.history.file_checks import list_days
 from basestation.history.output import add_time, write_stream, write_text
 from basestation.jobs.process import TOO_LONG, JobReport, Order, run_jobs, without_limits
@@ -34,14 +38,15 @@ class HistoryJobs:
     def carry_out(self, order: Order, lines: TextIO, report: JobReport) -> None:
         """Answer a query, in three formats: `lines` is the one that clients can read before the others."""
         report(0.0, "reading the query and the files of its range")
-        question = _read(order.body, report)
-        spark = self._open(order, report)
-        with JobWatch(spark, order.limits["cpu_seconds"], report) as watch:
-            try:
-                plan, tables = question.plan, question.tables
-                table = answer(spark, question.root, plan, tables, question.span, question.skipped)
-            except SparkFailedError as error:
-                raise _explain(error, watch.is_cancelled, order.limits["cpu_seconds"]) from error
+        with _name_files(order.body["data"]):
+            question = _read(order.body, report)
+            spark = self._open(order, report)
+            with JobWatch(spark, order.limits["cpu_seconds"], report) as watch:
+                try:
+                    plan, tables = question.plan, question.tables
+                    table = answer(spark, question.root, plan, tables, question.span, question.skipped)
+                except SparkFailedError as error:
+                    raise _explain(error, watch.is_cancelled, order.limits["cpu_seconds"]) from error
         report(0.99, f"writing {table.num_rows:,} rows")
         write_lines(table, plan, lines)
         table = add_time(table, plan.is_one_off, plan.catalog.tick_ms)
@@ -72,11 +77,32 @@ def _read(body: Mapping[str, Any], report: JobReport) -> HistoryQuestion:
         body["data"], body["catalog"], body["tables"], body["text"], None, body["begin"], body["until"], body["skip_damaged"]
     )  # fmt: skip
     for path, damage in question.skipped.items():
-        report.note(f"left out {os.path.relpath(path, body['data'])}: {damage}")
+        report.note(f"left out {_shorten(str(path), body['data'])}: {_shorten(damage, body['data'])}")
     for extent, days in question.missing.items():
         if days:
             report.note(f"no reading of `{extent}` on {len(days)} days of the range: {list_days(days)}")
     return question
+
+
+@contextmanager
+def _name_files(data: Path) -> Iterator[None]:
+    """Errors inside name files below the data directory: clients learn nothing of the folders of the station."""
+    try:
+        yield
+    except DamagedFileError as error:
+        title = _shorten(str(error), data)
+        raise JobError(error.code, title, "`skip_damaged=true` leaves damaged files out, and notes them") from error
+    except InputError as error:
+        file = None if error.file is None else _shorten(error.file, data)
+        message = _shorten(error.message, data)
+        raise InputError(error.code, message, file, error.row, error.column, error.help) from error
+    except SparkFailedError as error:
+        raise SparkFailedError(_shorten(str(error), data)) from error
+
+
+def _shorten(text: str, data: Path) -> str:
+    """A text with the paths of an archive, also in URLs of Spark, from the data directory on."""
+    return re.sub(rf"(?:file:(?://)?)?{re.escape(str(data))}/", "", text)
 
 
 def _explain(error: SparkFailedError, is_cancelled: bool, cpu_seconds: int) -> Exception:

@@ -59,7 +59,7 @@ def read_question(
     """Read a query, `name` being its file, over the windows from `begin` to `until`.
 
     Raises DiagnosticError for a wrong query, HistoryQuestionError for one without answer here, SparkRefusedError for one that Spark
-    cannot answer exactly.
+    cannot answer exactly, DamagedFileError and InputError for a file.
     """
     statements = read_statements([text], catalog, name)
     if len(statements) != 1 or not isinstance(statements[0].bound, Plan):
@@ -78,8 +78,8 @@ def read_question(
     streams = [extent.name for extent in extents if extent.name not in tables]
     if streams and not files:
         raise HistoryQuestionError(
-            f"the archive in {root} holds no reading of `{'`, `'.join(streams)}`; a station rolls its readings "
-            "into it once an hour, or as its --archive says"
+            f"the archive holds no reading of `{'`, `'.join(streams)}`; a station rolls its readings "
+            "into it, by default once an hour"
         )
     first = min((found.first for found in files), default=0)
     last = max((found.last for found in files), default=0)
@@ -88,7 +88,7 @@ def read_question(
         last = max([last, *(found.last_arrival for found in files)])
         end = last if until is None else end
     if end < start:
-        raise HistoryQuestionError(f"--from is tick {start}, after the last window at tick {end}")
+        raise HistoryQuestionError(f"the range begins at tick {start}, after the last window at tick {end}")
     if files and (start > last or end < first):
         raise HistoryQuestionError(
             f"the archive has readings of the ticks {first} to {last}; the range {start} to {end} has none"

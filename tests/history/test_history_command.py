@@ -77,7 +77,7 @@ def test_history_ls_describes_extents_from_footers(data, capsys):
     ("arguments", "code", "says"),
     [
         (["SELECT tmep FROM road"], 2, "did you mean `temp`"),
-        (["SELECT temp FROM road", "--from", "50", "--to", "40"], 2, "--from is tick 50"),
+        (["SELECT temp FROM road", "--from", "50", "--to", "40"], 2, "the range begins at tick 50"),
         (["SELECT temp FROM road", "--from", "500", "--to", "600"], 2, "readings of the ticks 10 to 20"),
         (["SELECT temp FROM road", "--from", "2026-11-19T08:00:00"], 2, "after the last window"),
         (["DELETE FROM road WHERE temp = 1"], 2, "expected one query"),

@@ -13,11 +13,13 @@ from acquisition.errors import InputError
 from basestation.archive.spark import java, session
 from basestation.cli.run import JOB_MODULES
 from basestation.history.answer_lines import write_lines
+from basestation.jobs.process import JobReport, Order
 from basestation.jobs.table import JobLimits, JobState, JobTable
 from basestation.replay.inputs import read_recording
 from basestation.replay.statements import read_statements
 from basestation.rest.access import TokenScope
 from basestation.shell.answer_table import AnswerTable
+from basestation.station import history_job
 from basestation.station.assembly import read_spark_settings
 from gateway.source import Source
 from gateway.toml import ConfigError, read_toml
@@ -195,6 +197,59 @@ def order_history(folder, text, **more):
         "text": text, "begin": None, "until": None, "skip_damaged": False, "settings": HistorySettings(), "data": folder,
         "catalog": CATALOG, "tables": {}, **more,
     }  # fmt: skip
+
+
+def damage_footer(path):
+    """Change the footer of a file; its end stays that of a Parquet file."""
+    content = path.read_bytes()
+    path.write_bytes(content[:-108] + bytes(100) + content[-8:])
+
+
+@pytest.mark.promise("bad-files", "errors-point")
+def test_history_job_names_files_below_the_data_directory(tmp_path):
+    write_archive(tmp_path)
+    [file, *_] = sorted(tmp_path.rglob("part-*.parquet"))
+    content, day = file.read_bytes(), file.parent.with_name("date=parrots")
+    known, archived = str(file.relative_to(tmp_path)), tmp_path / "archive"
+    with JobTable(tmp_path / "jobs", JOB_MODULES, kept_s={"history": 60}) as table:
+        for number, (harm, mend, asked, code, says) in enumerate(
+            (
+                (lambda: file.write_bytes(content[:-9]), lambda: file.write_bytes(content), {}, "damaged-file", known),
+                (lambda: damage_footer(file), lambda: file.write_bytes(content), {}, "damaged-file", known),
+                (day.mkdir, day.rmdir, {}, "SN501", str(day.relative_to(tmp_path))),
+                (str, str, {"begin": 50, "until": 20}, "no-answer", "the range begins at tick 50, after the last window"),
+                (lambda: archived.rename(tmp_path / "x"), str, {}, "no-answer", "holds no reading"),
+            ), 1,
+        ):  # fmt: skip
+            harm()
+            table.start("history", {}, order_history(tmp_path, MEANS, **asked), None)
+            wait_for_end(lambda number=number: state_of(table, number))
+            mend()
+            problem = table.job(number).problem
+            assert problem["code"] == code and says in problem["title"], problem
+            assert str(tmp_path) not in str(problem) and "--" not in str(problem), problem
+            assert ("skip_damaged=true" in str(problem)) == (code == "damaged-file")
+
+
+@pytest.mark.promise("bad-files")
+def test_note_names_a_damaged_file_below_the_data_directory(tmp_path, monkeypatch, capsys):
+    """Spark does not start."""
+    write_archive(tmp_path)
+    write_archive(tmp_path, [{"_tick": 86_400, "_site": 3, "temp": 1.5}])
+    [file, *_] = sorted(tmp_path.rglob("part-*.parquet"))
+    file.write_bytes(file.read_bytes()[:-9])
+    started = RuntimeError("Spark would be started now")
+
+    def start(*_, **__):
+        raise started
+
+    monkeypatch.setattr(history_job, "start_session", start)
+    order = Order({"result_bytes": 1}, order_history(tmp_path, MEANS, skip_damaged=True), tmp_path / "1.jsonl")
+    with pytest.raises(RuntimeError) as left:
+        history_job.HistoryJobs().carry_out(order, io.StringIO(), JobReport(io.StringIO()))
+    assert left.value is started
+    notes = [line["note"] for line in map(json.loads, capsys.readouterr().err.splitlines()) if "note" in line]
+    assert notes[0].startswith(f"left out {file.relative_to(tmp_path)}: ") and str(tmp_path) not in notes[0]
 
 
 HEAVY = "SELECT COUNT(*) AS n FROM field [FROM NOW-40000 TO NOW SLIDE 1 SEC]"
