@@ -161,6 +161,8 @@ class Engine(StepLoop):
     ) -> None:
         """Run another variant of a query with windows of time, silently until the query switches to it. Arguments as of `add`."""
         self._catch_up()
+        if self._is_failing(number):
+            return
         variant = self._registry.next_variant()
         self._run(variant, plan, fed, folds or {}, reports_from, reads)
         self._registry.start_variant(number, variant)
@@ -168,7 +170,8 @@ class Engine(StepLoop):
     def switch_variant(self, number: int) -> None:
         """Let the newest variant of a query answer all windows after the clock."""
         self._catch_up()
-        self._registry.switch_variant(number, self.clock)
+        if not self._is_failing(number):
+            self._registry.switch_variant(number, self.clock)
 
     def change_join_plan(self, number: int, plan: JoinPlan, which: int = 0) -> None:
         """Compute a join of a query by another plan from now on, which changes no answer.
@@ -204,22 +207,33 @@ class Engine(StepLoop):
         return self._graph.describe(self._registry.active(number).key)
 
     def remove(self, number: int) -> None:
-        """Stop a query. Raises KeyError if there is none of that number."""
+        """Stop a query. Raises KeyError if there is none of that number.
+
+        A query that ran out of memory since the last updates counts as running until they have its failure; now they will not.
+        """
         self._catch_up()
+        if self._is_failing(number):
+            self._failures = [failure for failure in self._failures if failure.query != number]
+            return
         self._registry.remove(number)
         self._drop_unused_folds()
 
     def limit(self, number: int, first: int, last: int) -> None:
         """Let a query answer no tick before `first` and none after `last`; late readings still revise its answers."""
         self._catch_up()
-        self._registry.limit(number, first, last)
+        if not self._is_failing(number):
+            self._registry.limit(number, first, last)
+
+    def _is_failing(self, number: int) -> bool:
+        """Whether a query has ended, and the next updates have its failure."""
+        return number not in self._registry and any(failure.query == number for failure in self._failures)
 
     def __contains__(self, number: int) -> bool:
         return number in self._registry
 
     def is_answered(self, number: int, last: int) -> bool:
         """Return whether no answer of a query up to tick `last` may change any more."""
-        return self._registry.is_answered(number, last)
+        return not self._is_failing(number) and self._registry.is_answered(number, last)
 
     def first_tick(self, plan: Plan) -> int:
         """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own.
