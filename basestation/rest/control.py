@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 JsonObject = Mapping[str, Any]
 
@@ -166,8 +165,8 @@ class StationControl(Protocol):
     ) -> JsonObject:
         """Ask the archive as a job, over the windows from `begin` to `until`. DiagnosticError; HttpProblemError where there is no Spark."""
 
-    def job_file(self, number: int, suffix: str, only: str | None = None) -> Path | None:
-        """The file with the results of a job in another format, `.csv` or `.arrow`; None while there is none."""
+    def open_job_file(self, number: int, suffix: str, only: str | None = None) -> BinaryIO | None:
+        """The open file with the results of a job in another format, `.csv` or `.arrow`; None while there is none."""
 
     def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
         """The jobs with numbers above `after`, of a user or of all, the oldest first."""

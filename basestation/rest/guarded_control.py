@@ -5,7 +5,7 @@ does not exist. A name is resolved to a number first: a number never changes its
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import BinaryIO
 
 from basestation.rest.access import current
 from basestation.rest.control import JobPage, JsonObject, Metric, ResultPage, StationControl
@@ -155,8 +155,8 @@ class GuardedControl:
         name = owner or current.get().holder.name or None
         return self._control.start_history(text, begin, until, skip_damaged, self._own(key), name)
 
-    def job_file(self, number: int, suffix: str, only: str | None = None) -> Path | None:
-        return self._control.job_file(number, suffix, self._only)
+    def open_job_file(self, number: int, suffix: str, only: str | None = None) -> BinaryIO | None:
+        return self._control.open_job_file(number, suffix, self._only)
 
     def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
         return self._control.jobs(after, limit, self._only or owner)

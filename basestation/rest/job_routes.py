@@ -3,16 +3,18 @@
 A trial runs a query on simulated motes or over rows, a question of history one over the archive.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+import os
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from acquisition.units import milliseconds_of
 from basestation.rest.control import JsonObject, StationControl
 from basestation.rest.query_routes import LONGEST_TEXT, Key, read_body
+from basestation.rest.result_streams import PIECE_BYTES
 from basestation.rest.wire import LARGEST, HttpProblemError
 
 LONGEST_TRIAL_MS = 366 * 86_400_000
@@ -98,13 +100,14 @@ def job_routes(control: StationControl) -> APIRouter:
         return Response(status_code=204)
 
     def send(job: int, suffix: str, media: str) -> Response:
-        path = find(job, lambda number: control.job_file(number, suffix))
-        if path is None:
+        file = find(job, lambda number: control.open_job_file(number, suffix))
+        if file is None:
             raise HttpProblemError(
                 409, "no-such-format", f"job {job} has no results as {suffix[1:]}",
                 f"a question of history has them once its state is `done`; lines of JSON: /v1/jobs/{job}/results",
             )  # fmt: skip
-        return FileResponse(path, media_type=media)
+        size = os.fstat(file.fileno()).st_size
+        return StreamingResponse(_read_pieces(file), media_type=media, headers={"content-length": str(size)})
 
     def find(job: int, call: Callable[[int], Found]) -> Found:
         try:
@@ -117,6 +120,12 @@ def job_routes(control: StationControl) -> APIRouter:
             ) from None
 
     return router
+
+
+def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
 
 
 def read_trial(given: str | JsonObject) -> tuple[str, dict[str, list[JsonObject]] | None]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from acquisition.extent import Catalog
 from acquisition.sources.time_bounds import Time, read_time
@@ -82,11 +82,15 @@ class JobControl:
         }  # fmt: skip
         return self._start(HISTORY, asked, order, owner, key)
 
-    def job_file(self, number: int, suffix: str, only: str | None = None) -> Path | None:
+    def open_job_file(self, number: int, suffix: str, only: str | None = None) -> BinaryIO | None:
         table = self._table(number)
-        is_done = table.job(number, only).state is JobState.DONE
-        path = table.results_file(number, suffix, only)
-        return path if is_done and path.exists() else None
+        if table.job(number, only).state is not JobState.DONE:
+            return None
+        try:
+            return table.results_file(number, suffix, only).open("rb")
+        except FileNotFoundError:
+            table.job(number, only)  # KeyError where it was deleted meanwhile
+            return None
 
     def jobs(self, after: int, limit: int, owner: str | None = None) -> list[JsonObject]:
         return [] if self._jobs is None else [_as_json(job) for job in self._jobs.jobs(after, limit, owner)]

@@ -25,7 +25,7 @@ from gateway.source import Source
 from gateway.toml import ConfigError, read_toml
 from innet.deployment.history_table import HistorySettings, read_history_table
 from tests.history.in_spark import archive
-from tests.rest.running_station import KEPT_S, RunningStation
+from tests.rest.running_station import HEADERS, KEPT_S, RunningStation
 from tests.rest.test_access import bearer
 from tests.rest.test_jobs import state_of, wait_for_end
 from tests.station.small_network import CATALOG
@@ -175,6 +175,28 @@ def test_trial_has_no_csv(station):
     end_of(station, made)
     refused = station.get(f"/v1/jobs/{made}/results.csv")
     assert (refused.status_code, refused.json()["code"]) == (409, "no-such-format")
+
+
+def test_file_of_results_is_sent_whole(station, monkeypatch):
+    """Whatever `Range` a request has, and also where the job is deleted meanwhile."""
+    number = station.ask("POST", "/v1/trials", json={"text": MEANS, "rows": {"field": ROWS}}).json()["number"]
+    assert end_of(station, number)["state"] == "done"
+    path, text = f"/v1/jobs/{number}/results.csv", "".join(f"{line}\r\n" for line in range(30_000))
+    station.jobs.results_file(number, ".csv").write_text(text, newline="")
+    for more in ({}, *({"range": span} for span in ("bytes=0-3", "bytes=900000-900001", "bytes=x", "parrots=1"))):
+        sent = station.get(path, headers=HEADERS | more)
+        assert (sent.status_code, sent.headers["content-length"], sent.text) == (200, str(len(text)), text), more
+        assert "accept-ranges" not in sent.headers
+    begin = station.control.open_job_file
+
+    def open_and_delete(*given):
+        file = begin(*given)
+        station.control.delete_job(number)
+        return file
+
+    monkeypatch.setattr(station.control, "open_job_file", open_and_delete)
+    assert station.get(path).text == text
+    assert station.get(path).status_code == 404
 
 
 @pytest.mark.promise("errors-point")
