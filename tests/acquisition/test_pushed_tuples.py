@@ -228,7 +228,7 @@ _BODY = b'[{"bn": "d/", "bt": 1800000000, "n": "kind", "vs": "car"}, {"n": "lane
 @example(at=_BODY.index(b"car"), byte=0xFF)
 @example(at=_BODY.index(b"d/"), byte=0xC3)
 @example(at=_BODY.index(b"kind"), byte=0x80)
-def test_senml_with_a_wrong_byte_in_columns_is_that_of_its_records(at, byte):
+def test_senml_with_a_wrong_byte_is_that_of_its_records(at, byte):
     check_columns(_BODY[:at] + bytes([byte]) + _BODY[at + 1 :])
 
 
