@@ -1,5 +1,6 @@
 """Past reader: reads from the archive what the past windows of a new query need, for entries of the journal before its submission."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,13 +74,15 @@ class PastReader:
             return []  # motes filtered readings that this query may need
         self._check(text, plan, past, files)
         found = {e.name: self._read(text, plan, past, files[e.name], e.name) for e in past.extents}
-        count, held = measure_windows(plan, past, {name: len(batch) for name, batch in found.items()})
+        since_begin = {name: int((batch.tick >= past.since).sum()) for name, batch in found.items()}
+        _check_windows(text, plan, past, since_begin)  # again, as windows over rows are known by their tuples alone
+        sizes = {name: len(batch) for name, batch in found.items()}
+        count, held = measure_windows(plan, past, sizes)
         if count * held > MOST_IN_WINDOWS:
             message = (
                 f"the past windows would hold {count * held:,.0f} tuples together, and may hold {MOST_IN_WINDOWS:,}"
             )
             raise _reject(text, plan, f"{message}; {_REMEDY}")
-        sizes = {name: len(batch) for name, batch in found.items()}
         slices = 1 if past.is_replayed else count_slices(plan, past, sizes)
         durable.note(
             now_ms,
@@ -106,13 +109,7 @@ class PastReader:
         if past.since < first:
             message = f"tick {past.since} is before all that is on record; the first possible tick is {first}"
             raise _reject(text, plan, message)
-        windows, _ = measure_windows(plan, past, {})
-        if windows > MOST_WINDOWS:
-            raise _reject(
-                text,
-                plan,
-                f"SINCE asks for {windows:,} past windows, and a station answers {MOST_WINDOWS:,}; {_REMEDY}",
-            )
+        _check_windows(text, plan, past, {})
         number = self._durable.station.past_count
         if number >= MOST_QUERIES:
             raise QueryLimitError(
@@ -142,6 +139,14 @@ class PastReader:
             return read_current(root, files, catalog.extents[name], past.begin, past.seam - 1, catalog.tick_ms)
         except (OSError, ArchiveSchemaError) as why:
             raise _reject(text, plan, f"the past cannot be read from the archive: {why}") from why
+
+
+def _check_windows(text: str, plan: Plan, past: PastRange, tuples: Mapping[str, int]) -> None:
+    """DiagnosticError where a query has too many past windows; `tuples` are those since its begin, by extent."""
+    windows, _ = measure_windows(plan, past, tuples)
+    if windows > MOST_WINDOWS:
+        message = f"SINCE asks for {windows:,} past windows, and a station answers {MOST_WINDOWS:,}"
+        raise _reject(text, plan, f"{message}; {_REMEDY}")
 
 
 def _reject(text: str, plan: Plan, message: str) -> DiagnosticError:

@@ -376,6 +376,18 @@ def test_past_with_too_many_windows_is_refused(network, monkeypatch, bound, most
     assert "use a longer SLIDE" in str(found.value) and list(network.durable.station.world.queries) == [1]
 
 
+def test_past_with_too_many_windows_over_rows_is_refused(network, monkeypatch):
+    """
+    a tuple every 6 s:   SINCE 45 s ago: 8, each ends a window │ SINCE 40 s ago: 7
+    """
+    rows, tick = "SELECT COUNT(*) AS n FROM traffic [FROM NOW-2 TO NOW SLIDE 1 ROWS]", network.now_ms // CATALOG.tick_ms
+    monkeypatch.setattr("basestation.station.past_reader.MOST_WINDOWS", 8)
+    with pytest.raises(DiagnosticError, match="asks for 9 past windows, and a station answers 8"):
+        network.submit(f"{rows} SINCE {tick - 45}")
+    number = network.submit(f"{rows} SINCE {tick - 40}")  # tuples before SINCE end no window
+    assert number in network.durable.station.past.by_query
+
+
 def test_join_of_the_past_counts_pairs(network, monkeypatch):
     monkeypatch.setattr("basestation.station.past_reader.MOST_IN_WINDOWS", 100)
     network.submit(since(network, 45))
