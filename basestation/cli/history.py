@@ -125,7 +125,7 @@ def _print(args: argparse.Namespace, question: "HistoryQuestion") -> int:
         )
     open_picture_file(args.plot)
     begun = time.monotonic()
-    starting = f"connecting to {args.master.url}" if args.master.is_connect else "starting Spark, which takes some 7 s"
+    starting = f"connecting to {args.master.name}" if args.master.is_connect else "starting Spark, which takes some 7 s"
     print(starting, file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="moteloom-spark-") as scratch:
         session = start_session(Path(scratch), args.master, args.memory, is_background=True)

@@ -109,6 +109,6 @@ def _own_master(text: str) -> "SparkMaster":
     if found.is_connect:
         raise argparse.ArgumentTypeError(
             "a server of Spark Connect cannot call back into this program, as the pipeline needs: "
-            f"expected `local[N]` or `spark://host:port`, found `{text}`"
+            f"expected `local[N]` or `spark://host:port`, found `{found.name}`"
         )
     return found

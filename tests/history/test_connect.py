@@ -7,10 +7,12 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from basestation.archive.spark import connect
 from basestation.archive.spark.connect import open_remote_session
 from basestation.archive.spark.java import SparkUnavailableError, find_java
 from basestation.archive.spark.master import parse_master
@@ -19,6 +21,7 @@ from basestation.replay.inputs import read_recording
 from gateway.cli import main
 from tests.history.cluster import START_S, free_port
 from tests.history.in_spark import archive
+from tests.station.certificates import make_certificate
 
 SCHEMA = "lab: sensed (site:integer, temp:float {scale 1}) every 1 min at sites 1, 2 wait 5 sec\n"
 QUERY = "SELECT site, MAX(temp) AS most, COUNT(*) AS n FROM lab [FROM NOW-1 MIN TO NOW SLIDE 1 MIN] GROUP BY site"
@@ -101,6 +104,57 @@ def test_server_that_does_not_answer_is_one_line(data, capsys):
     assert line.startswith(
         f"moteloom: no server of Spark Connect answers at {refusing} within 10 s (Connection refused)"
     )
+
+
+@pytest.fixture
+def tls_port(need, tmp_path, monkeypatch):
+    """The port of a gRPC server with a certificate that other processes trust. It is no Spark."""
+    need("openssl")
+    grpc = pytest.importorskip("grpc")
+    certificate, key = make_certificate(tmp_path, "server", common_name="localhost")
+    monkeypatch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(certificate))
+    pair = key.read_bytes(), certificate.read_bytes()
+    running = grpc.server(ThreadPoolExecutor(1))
+    port = running.add_secure_port("localhost:0", grpc.ssl_server_credentials([pair]))
+    running.start()
+    yield port
+    running.stop(0)
+
+
+TOKEN = "CANARY"
+
+
+@pytest.mark.promise("errors-point")
+@pytest.mark.parametrize("parameters", ["use_ssl=true", f"use_ssl=true;token={TOKEN}"])
+def test_server_with_tls_is_reached(data, tls_port, parameters):
+    done = ask(data, f"sc://localhost:{tls_port}/;{parameters}", QUERY)
+    assert done.returncode == 1 and f"the server at sc://localhost:{tls_port} opens no session" in done.stderr, (
+        done.stderr
+    )
+    assert f"connecting to sc://localhost:{tls_port}\n" in done.stderr and TOKEN not in done.stderr
+
+
+@pytest.mark.promise("errors-point")
+def test_token_of_a_server_is_not_printed(tls_port, monkeypatch, capsys):
+    monkeypatch.setattr(connect, "CONNECT_S", 0.5)
+    monkeypatch.delenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH")
+    for port, parameters, says in (
+        (free_port(), f"token={TOKEN}", "no server of Spark Connect answers at sc://127.0.0.1:"),
+        (tls_port, f"use_ssl=true;token={TOKEN}", "with a certificate that this machine trusts"),
+        (tls_port, f"token={TOKEN}=", "expected `/;NAME=VALUE;NAME=VALUE`"),
+        (tls_port, f"token={TOKEN}/2", "expected `/;NAME=VALUE;NAME=VALUE`"),
+    ):
+        with pytest.raises(SparkUnavailableError) as refused:
+            open_remote_session(parse_master(f"sc://127.0.0.1:{port}/;{parameters}"))
+        assert says in str(refused.value) and TOKEN not in str(refused.value)
+    for command, url in (
+        (["history", QUERY], f"sc://host;token={TOKEN}"),
+        (["pipeline", "--out", "rollups"], f"sc://host:15002/;token={TOKEN}"),
+    ):
+        with pytest.raises(SystemExit):
+            main([*command, "--data", "x", "--master", url])
+        said = capsys.readouterr().err
+        assert "found `sc://host" in said and TOKEN not in said
 
 
 def test_missing_client_names_the_extra(monkeypatch):

@@ -31,6 +31,11 @@ class SparkMaster:
     cores: int | None
 
     @property
+    def name(self) -> str:
+        """The URL without its parameters, which may hold a token: for messages."""
+        return _name(self.url)
+
+    @property
     def addresses(self) -> list[tuple[str, int]]:
         """The hosts and ports of a cluster: a master, and those that stand by for it; or of a server of Spark Connect."""
         listed = self.url.partition("://")[2].partition("/")[0]
@@ -52,7 +57,11 @@ def parse_master(text: str) -> SparkMaster:
         return SparkMaster(text, os.cpu_count() or 1 if found[1] == "*" else int(found[1]))
     if _CLUSTER.fullmatch(text) or _CONNECT.fullmatch(text):
         return SparkMaster(text, None)
-    raise ValueError(f"expected `local[N]`, `spark://host:port` or `sc://host:port`, found `{text}`")
+    raise ValueError(f"expected `local[N]`, `spark://host:port` or `sc://host:port`, found `{_name(text)}`")
+
+
+def _name(url: str) -> str:
+    return url.partition(";")[0].removesuffix("/")
 
 
 def find_own_address(master: SparkMaster) -> str:
@@ -66,7 +75,7 @@ def find_own_address(master: SparkMaster) -> str:
             reasons.append(why.strerror or str(why))
     what = "server of Spark Connect" if master.is_connect else "Spark master"
     raise SparkUnavailableError(
-        f"no {what} answers at {master.url} within {CONNECT_S} s ({reasons[0]}); start it, or use `--master local[2]`"
+        f"no {what} answers at {master.name} within {CONNECT_S} s ({reasons[0]}); start it, or use `--master local[2]`"
     )
 
 
@@ -77,7 +86,7 @@ def wait_for_workers(session: "SparkSession", master: SparkMaster) -> None:
     while context.getExecutorMemoryStatus().size() < 2:  # the driver counts as one
         if time.monotonic() > deadline:
             raise SparkUnavailableError(
-                f"the cluster {master.url} gives no worker within {WORKERS_S} s: all are busy or away, or `--memory` is more than they have"
+                f"the cluster {master.name} gives no worker within {WORKERS_S} s: all are busy or away, or `--memory` is more than they have"
             )
         time.sleep(0.1)
     session.conf.set("spark.sql.shuffle.partitions", str(max(2, session.sparkContext.defaultParallelism)))

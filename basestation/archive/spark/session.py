@@ -132,7 +132,7 @@ def start_session(
     except Exception as error:  # py4j and pyspark have no common base
         if not master.cores and "unresponsive" in log.read_text(encoding="utf-8", errors="replace"):
             raise SparkUnavailableError(
-                f"no Spark master registers this program at {master.url} within {REGISTER_S} s; is its version the one of PySpark here?"
+                f"no Spark master registers this program at {master.name} within {REGISTER_S} s; is its version the one of PySpark here?"
             ) from error
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         reason = next((line for line in said if "rror" in line), said[-1] if said else str(error))
