@@ -26,6 +26,9 @@ class OperatorShare:
     time: float
     bytes: float
 
+    def __add__(self, other: "OperatorShare") -> "OperatorShare":
+        return OperatorShare(self.time + other.time, self.bytes + other.bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorReport:

@@ -13,7 +13,7 @@ A query that counts from its begin, or reads a HISTORY, has no such seam: an eng
 the live ones, and answers the query for as long as it runs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +36,7 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.window_batch import NEVER
+from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
 from basestation.execution.ingest.intake import find_retention
 from basestation.execution.ingest.stored_table import TableVersion
@@ -51,6 +52,8 @@ _OVER_WINDOWS = (
 
 Tables = Mapping[str, Iterable[TableVersion]]
 """The versions of each stored extent, in the order of ticks."""
+Timer = Callable[[], int]
+"""The time, as engines measure what operators take of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ class PastWindows:
         tables: Tables,
         recalled: Mapping[str, Batch],
         slices: int,
+        timer: Timer,
     ) -> None:
         """`recalled` are the current tuples, by extent and in the order of their ticks."""
         self._number, self._past = number, past
@@ -196,7 +200,7 @@ class PastWindows:
         self._archived, self.slices, self.answered = dict(recalled), slices, 0
         self._later: list[tuple[str, Batch] | Correction | int] = []
         """Deliveries and corrections while slices were missing, in order; a number ends that clock tick."""
-        self._engine = _begin_engine(past.begin, catalog, tables)
+        self._engine = _begin_engine(past.begin, catalog, tables, timer)
         options = replace(plan.options, since=None, since_ago=None, run_for=None)
         self._engine.add(number, replace(plan, options=options))
         if number in self._engine:  # else there was no memory for it, which the first answer says
@@ -260,10 +264,9 @@ class PastWindows:
         return list(split_by_query(self._engine.on_clock(clock))) if clock > self._engine.clock else []
 
     @property
-    def held_bytes(self) -> float:
-        """The bytes of the states of these windows."""
-        shares, _ = self._engine.usage([self._number], {})
-        return shares[self._number].bytes if self._number in shares else 0.0
+    def share(self) -> OperatorShare:
+        """The time and the state of these windows."""
+        return _share_of(self._number, self._engine)
 
     @property
     def is_settled(self) -> bool:
@@ -288,12 +291,13 @@ class ReplayedQuery:
         recalled: Mapping[str, Batch],
         clock: int,
         reads: Mapping[str, tuple[str, ...]],
+        timer: Timer,
     ) -> None:
         """Take the archived deliveries and corrections up to the end of `clock`, each at its clock tick, and begin the query then."""
         self._number, self._reads = number, frozenset(extent.name for extent in past.extents)
         first = min((int(batch.tick.min()) for batch in recalled.values() if len(batch)), default=past.since)
         begin = min(clock, past.since, max(past.begin, first))
-        self._engine = engine = _begin_engine(begin, catalog, tables)
+        self._engine = engine = _begin_engine(begin, catalog, tables, timer)
         engine.announce(number, plan)
         self._replay(recalled, catalog, clock)
         options = plan.options
@@ -349,10 +353,9 @@ class ReplayedQuery:
         return list(split_by_query(self._engine.on_clock(clock))) if clock > self._engine.clock else []
 
     @property
-    def held_bytes(self) -> float:
-        """The bytes of the state of the query."""
-        shares, _ = self._engine.usage([self._number], {})
-        return shares[self._number].bytes if self._number in shares else 0.0
+    def share(self) -> OperatorShare:
+        """The time and the state of the query."""
+        return _share_of(self._number, self._engine)
 
     @property
     def is_settled(self) -> bool:
@@ -362,8 +365,12 @@ class ReplayedQuery:
         return self._last is not None and self._engine.is_answered(self._number, self._last)
 
 
-def _begin_engine(begin: int, catalog: Catalog, tables: Tables) -> Engine:
-    engine = Engine(catalog, begun=begin)
+def _share_of(number: int, engine: Engine) -> OperatorShare:
+    return engine.share(number) if number in engine else OperatorShare(0.0, 0.0)
+
+
+def _begin_engine(begin: int, catalog: Catalog, tables: Tables, timer: Timer) -> Engine:
+    engine = Engine(catalog, begun=begin, timer=timer)
     for name, versions in tables.items():
         for version in versions:
             engine.load(name, version.tick, version.columns)

@@ -13,7 +13,7 @@ from basestation.results.feed import UpdatesExpiredError
 from basestation.station.job_control import JobControl
 from basestation.station.metrics import measure_station
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
-from basestation.station.query_accounts import QueryAccount, describe_account, find_share, share_network
+from basestation.station.query_accounts import QueryAccount, describe_account, share_network
 from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
@@ -162,7 +162,7 @@ class LiveControl(UploadControl, JobControl):
             return {**describe_account(QueryAccount(**described["account"]), None, None), **kept}
         station = self._station
         account, share, world = self._runner.call(
-            lambda now_ms: (copy(station.accounts.of(number)), find_share(station.engine, number), station.world)
+            lambda now_ms: (copy(station.accounts.of(number)), station.share(number), station.world)
         )
         network = share_network(world, station.engine.clock + 1).get(number)
         return {**describe_account(account, share, network), **kept}

@@ -48,7 +48,7 @@ from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.past_answers import PastAnswers
 from basestation.station.past_size import count_slices
-from basestation.station.query_accounts import TIMER, QueryAccounts
+from basestation.station.query_accounts import TIMER, QueryAccounts, find_share
 from basestation.station.statistics_collector import StatisticsCollector
 from basestation.updates.update import QueryFailure, Update
 from gateway.codec import FrameDecoder
@@ -179,10 +179,10 @@ class Station:
             if number in self.engine:
                 self.engine.limit(number, NEVER - 1, NEVER)  # it runs there for its schedules alone
             catalog, clock = self.world.catalog, self.engine.clock
-            windows = ReplayedQuery(number, plan, past, catalog, tables, recalled, clock, query.read_columns)
+            windows = ReplayedQuery(number, plan, past, catalog, tables, recalled, clock, query.read_columns, TIMER)
         else:
             slices = count_slices(plan, past, {name: len(batch) for name, batch in recalled.items()})
-            windows = PastWindows(number, plan, past, self.world.catalog, tables, recalled, slices)
+            windows = PastWindows(number, plan, past, self.world.catalog, tables, recalled, slices, TIMER)
         self._publish_past(number, self.past.begin(number, windows, self.engine.clock, now_ms), now_ms)
         for correction in self.engine.pending_corrections():
             windows.correct(correction)
@@ -193,11 +193,21 @@ class Station:
         return len(self.past.by_query)
 
     def usage(self, before: Mapping[int, int]) -> tuple[dict[int, OperatorShare], dict[int, int]]:
-        """The shares of running queries, with the states of their past windows, since `before`; and the times now, by operator."""
+        """The shares of running queries, with the engines of their past, since `before`; and the times now, by operator.
+
+        The engine of a past has the number of its query, negated.
+        """
         shares, times = self.engine.usage(self.world.live, before)
         for number in self.past.by_query.keys() & shares.keys():
-            shares[number] = replace(shares[number], bytes=shares[number].bytes + self.past.by_query[number].held_bytes)
+            past = self.past.by_query[number].share
+            times[-number] = round(past.time)
+            shares[number] += replace(past, time=past.time - before.get(-number, 0))
         return shares, times
+
+    def share(self, number: int) -> OperatorShare | None:
+        """The share of a query, with the engine of its past; None where it does not run."""
+        share, past = find_share(self.engine, number), self.past.by_query.get(number)
+        return share if share is None or past is None else share + past.share
 
     def find_past(self, text: str) -> tuple[Plan, PastRange | None]:
         """A query, and its windows that the engine has no tuples for any more. DiagnosticError where it is wrong."""

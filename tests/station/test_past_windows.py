@@ -416,6 +416,28 @@ def test_state_of_past_windows_counts_for_the_limit(network):
     assert network.query(number)["state"] == "failed" and "limits.state_mb" in network.query(number)["reason"]
 
 
+@pytest.mark.parametrize("text", [f"{COUNT} SINCE NOW - 45 SEC", f"ISTREAM({COUNT}) SINCE NOW - 45 SEC"])
+def test_time_of_the_engine_of_a_past_counts_for_the_limit(network, text):
+    """The limit lies above the time in the engine of the station, and below that with the engine of the past."""
+    number, seconds = network.submit(text), [0.0]
+    network.durable.snapshot(network.now_ms)
+    network.restart()
+    durable, station = network.durable, network.durable.station
+    durable.limits = QueryLimits(cpu_share=1e9)
+    enforcer = LimitEnforcer(durable, lambda: seconds[0])
+    enforcer.tend(network.now_ms)
+    before = station.past.by_query[number].share.time
+    upload(network, [{"lane": 1, "_tick": network.now_ms // CATALOG.tick_ms - 15}])
+    network.live(6)
+    alone = station.engine.usage([number], enforcer._times)[0][number].time
+    whole, past = station.share(number).time, station.past.by_query[number].share.time
+    assert 0 <= before < past and whole == pytest.approx(station.engine.share(number).time + past)
+    durable.limits = QueryLimits(cpu_share=(alone + (past - before) / 2) / 1e9 / 60)
+    seconds[0] += 60.0
+    enforcer.tend(network.now_ms)
+    assert network.query(number)["state"] == "failed" and "limits.cpu_share" in network.query(number)["reason"]
+
+
 @pytest.mark.promise("history-is-live")
 def test_query_can_begin_at_the_first_tick_that_is_told(network):
     plan, _ = network.durable.station.find_past(QUERIES[0])
