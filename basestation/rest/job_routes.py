@@ -4,6 +4,7 @@ A trial runs a query on simulated motes or over rows, a question of history one 
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, BinaryIO, TypeVar
 
@@ -65,7 +66,9 @@ def job_routes(control: StationControl) -> APIRouter:
             raise HttpProblemError(422, "bad-request", "the body is no question", _QUESTION)
         if len(text) > LONGEST_TEXT:
             raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")
-        return await run_in_threadpool(control.start_history, text, begin, until, skip_damaged, key, None)
+        return await run_in_threadpool(
+            control.start_history, text, restore_plus(begin), restore_plus(until), skip_damaged, key, None
+        )
 
     @router.get("/v1/jobs", summary="Jobs, the oldest first")
     def jobs(after: Number = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> dict[str, Any]:
@@ -120,6 +123,11 @@ def job_routes(control: StationControl) -> APIRouter:
             ) from None
 
     return router
+
+
+def restore_plus(moment: str | None) -> str | None:
+    """A moment with the `+` of its offset or zone, which an URL turns into a space where it is not sent as `%2B`."""
+    return None if moment is None else re.sub(r"^ |(?<=:\d\d) (?=\d\d:\d\d$)", "+", moment)
 
 
 def _read_pieces(file: BinaryIO) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import time
+from urllib.parse import unquote_plus
 
 import pyarrow as pa
 import pytest
@@ -18,6 +19,7 @@ from basestation.jobs.table import JobLimits, JobState, JobTable
 from basestation.replay.inputs import read_recording
 from basestation.replay.statements import read_statements
 from basestation.rest.access import TokenScope
+from basestation.rest.job_routes import restore_plus
 from basestation.shell.answer_table import AnswerTable
 from basestation.station import history_job
 from basestation.station.assembly import read_spark_settings
@@ -60,7 +62,8 @@ def end_of(station, number):
 def test_history_job_answers_in_each_format(station, need):
     need("java")
     anna, ben = (bearer(station.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben"))
-    made = ask(station, params={"from": "20", "to": "+30s"}, headers=anna)
+    made = station.ask("POST", "/v1/history?from=20&to=+30s", content=MEANS, headers=anna)
+    assert made.json()["request"]["to"] == "+30s"
     assert (made.status_code, made.json()["kind"], made.json()["owner"]) == (202, "history", "anna")
     number = made.json()["number"]
     seen = set()
@@ -155,6 +158,18 @@ def test_wrong_question_is_refused_before_a_process_starts(station):
         refused = station.ask("POST", "/v1/history", json=body)
         assert (refused.status_code, refused.json()["code"]) == (422, "bad-request"), body
     assert station.get("/v1/jobs").json() == before
+
+
+@pytest.mark.parametrize(("moment", "expected"), [
+    ("+2h", "+2h"), ("%2B2h", "+2h"), ("-7d", "-7d"), ("2026-11-18+08:00", "2026-11-18 08:00"),
+    ("2026-11-18T08:00:00+01:00", "2026-11-18T08:00:00+01:00"), ("2026-11-18+08:00+01:00", "2026-11-18 08:00+01:00"),
+])  # fmt: skip
+def test_plus_of_a_moment_in_an_url_is_a_plus(station, monkeypatch, moment, expected):
+    monkeypatch.setattr(session, "_available_mb", lambda: 300)
+    monkeypatch.setattr(station.jobs, "has_process", lambda kind: False)
+    assert restore_plus(unquote_plus(moment)) == expected
+    refused = station.ask("POST", f"/v1/history?from={moment}", content=MEANS)
+    assert (refused.status_code, refused.json()["code"]) == (503, "spark-unavailable"), "it is a moment"
 
 
 @pytest.mark.promise("errors-point")
