@@ -25,6 +25,7 @@ def print_errors(call: Callable[[], int], as_json: bool) -> int:
 
     from acquisition.errors import InputError
     from basestation.archive.spark.java import SparkUnavailableError
+    from basestation.archive.spark.session import SparkFailedError
     from basestation.history.archive_views import DamagedFileError
     from basestation.history.refusal import SparkRefusedError
     from basestation.station.history_question import HistoryQuestionError
@@ -47,7 +48,7 @@ def print_errors(call: Callable[[], int], as_json: bool) -> int:
         message, code = str(error), BAD_INPUT
     except JournalError as error:
         message, code = f"{error}; {error.help}", FAILED
-    except SparkUnavailableError as error:
+    except (SparkUnavailableError, SparkFailedError) as error:
         message, code = str(error), FAILED
     print(f"moteloom: {message}", file=sys.stderr)
     return code

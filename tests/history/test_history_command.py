@@ -8,6 +8,9 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
+from basestation.archive.spark.java import SparkUnavailableError
+from basestation.archive.spark.session import SparkFailedError
+from basestation.cli.history_arguments import print_errors
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
 from gateway.cli import main
@@ -71,6 +74,16 @@ def test_history_ls_describes_extents_from_footers(data, capsys):
     found = json.loads(line)
     assert (found["extent"], found["rows"], found["first_tick"], found["last_tick"]) == ("road", 4, 10, 20)
     assert (found["days"], found["first_day"]) == (1, "1970-01-01")
+
+
+@pytest.mark.parametrize("kind", [SparkUnavailableError, SparkFailedError])
+@pytest.mark.promise("errors-point")
+def test_failure_of_spark_is_one_line_and_code_1(capsys, kind):
+    def fail():
+        raise kind("Spark failed: full")
+
+    assert print_errors(fail, False) == 1
+    assert capsys.readouterr().err == "moteloom: Spark failed: full\n"
 
 
 @pytest.mark.parametrize(
