@@ -22,7 +22,7 @@ from basestation.execution.columns.integer_arrays import find_in
 from basestation.execution.columns.tuples import TupleBuffer, Tuples, concatenate_tuples
 from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.streams.stream import REVISION_RANK, Stream
+from basestation.execution.streams.stream import Stream
 from basestation.execution.windowing.window_store import StreamReader
 
 NO_ROW = 0
@@ -173,9 +173,11 @@ class RowStore:
         self._kept_from = max(self._kept_from, min(first, self._next))
         self._held.forget("place", first)
         self._segments.drop(int(np.searchsorted(self._segments.values[:, _END], first, "right")))
-        self._gaps = self._gaps[np.searchsorted(self._gaps, first) :].copy()
+        # The first segment is counted from its start when it is read again, also before row `first`.
+        counted = min(first, int(self._segments.values[:, _FIRST].min(initial=NEVER)))
+        self._gaps = self._gaps[np.searchsorted(self._gaps, counted) :].copy()
         if len(self._exceptions):
-            self._forget_exceptions(first)
+            self._forget_exceptions(counted)
         self._ordered.clear()
         self._drop(open_from)
 
@@ -204,7 +206,7 @@ class RowStore:
         made = [begin, end, NEVER, -NEVER, NEVER, self._index]
         if rows is not None and len(rows):
             index = self.stream.index_of(rows.ident)
-            is_regular = (rows.rank != REVISION_RANK) & (index > 0) & _is_near(rows)
+            is_regular = (index > 0) & _is_near(rows)
             is_regular[is_regular] = _ascends(index[is_regular], self._index)
             self._exceptions.add(rows.take(~is_regular))
             if is_regular.any():

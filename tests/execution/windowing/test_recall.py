@@ -196,6 +196,71 @@ def test_answers_are_the_same_however_often_state_is_tidied(forms, seed, rng, mo
     assert answers_of(texts, state, rng, 50, tidy_every=1) == seldom
 
 
+@pytest.mark.promise("late-readings")
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM r WHERE tick = 90 AND site < 3", "REVISE r SET v = 60 WHERE tick = 60 AND v <= 20"],
+    ids=["deleted", "let pass"],
+)
+def test_segment_whose_first_rows_are_final_is_recalled(change, monkeypatch):
+    """Windows reach the end of a segment, and no longer its exceptions: numbers of deleted rows, and rows that passed late.
+
+    rows      [ 9  10  -  -  13  14  15 ][ 16  17  18 …
+    windows                         [ 15   16 ]             revised; those before are final
+    """
+    query = "SELECT SUM(v) AS a FROM (SELECT v FROM r WHERE v > 20) [FROM NOW-1 TO NOW SLIDE 1 ROWS]"
+    catalog = read_schema(SCHEMA.format(late=""), tick_ms=1_000)
+    monkeypatch.setattr(thresholds, "UNTRIMMED_ROWS", 0)
+    monkeypatch.setattr(thresholds, "SEGMENT_ROWS", 12)
+    answers = []
+    for every in (10_000, 1):
+        engine, updates = engine_of([query], "late revise by 5 min", tidy_every=every), []
+        for epoch in range(30):
+            for name, batch in epochs_of(epoch, 1):
+                engine.deliver(name, batch)
+            revision = f"REVISE r SET v = v + 1 WHERE tick = {(epoch - 9) * EVERY} AND v > 20"
+            engine.correct(bind_text(change if epoch == 4 else revision, catalog)[0])
+            updates += engine.on_clock(epoch * EVERY + 5)
+        answers.append([line for update in split_singly(updates) for line in lines_of(update)])
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 200
+
+
+def test_row_that_waits_is_not_read_with_a_segment(monkeypatch):
+    """A tuple that a correction lets pass becomes a row once the wait of its extent is over; a window near it is revised before."""
+    query = "SELECT SUM(v) AS a FROM (SELECT v FROM p WHERE v > 20) [FROM NOW-1 TO NOW SLIDE 1 ROWS]"
+    catalog = read_schema(SCHEMA.format(late=""), tick_ms=1_000)
+    answers = []
+    for rows in (thresholds.UNTRIMMED_ROWS, 0):
+        monkeypatch.setattr(thresholds, "UNTRIMMED_ROWS", rows)
+        engine, updates = engine_of([query]), []
+        for epoch in range(12):
+            for name, batch in epochs_of(epoch, 1):
+                engine.deliver(name, batch)
+            updates += engine.on_clock(epoch * EVERY + 5)
+        for clock, revised in (
+            (340, "v = 60 WHERE tick = 60 AND v <= 20"),
+            (342, "v = v + 1 WHERE tick = 60 AND v > 20"),
+        ):
+            engine.correct(bind_text(f"REVISE p SET {revised}", catalog)[0])
+            updates += engine.on_clock(clock)
+        updates += engine.on_clock(400)
+        answers.append([line for update in split_singly(updates) for line in lines_of(update)])
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 40
+
+
+@pytest.mark.promise("bounded-memory")
+def test_row_windows_hold_few_rows_until_state_is_tidied():
+    engine = engine_of([ROW_FORMS["rows"]], tidy_every=10_000)
+    for epoch in range(200):
+        for name, batch in epochs_of(epoch, 1):
+            engine.deliver(name, batch)
+        engine.on_clock(epoch * EVERY + 5)
+    [block] = [of for of in engine._graph._operators.values() if isinstance(of, QueryBlock)]
+    assert len(block.inputs[0]._rows.held()) <= thresholds.UNTRIMMED_ROWS + 2 * SITES
+
+
 def test_loop_over_rows_that_is_over_holds_none():
     engine = engine_of(
         ["SELECT v FROM r FOR (t = 1; t < 40; t += 1) { WindowIs(r ROWS, t - 1, t); }"], "late revise by 1 min"
