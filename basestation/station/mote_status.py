@@ -1,7 +1,8 @@
 """Mote status: the health of each mote, judged by its data against its own schedule, never by a connection.
 
 A mote is OK while its frames come as its schedule says. It is LATE when the time between two frames has passed without one, and
-LOST after three such times. It is OK again as soon as anything of it arrives.
+LOST after three such times. It is OK again as soon as anything of it arrives, and only then: a lost mote that no query needs is IDLE
+meanwhile.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ class MoteWatch:
 
     def __init__(self) -> None:
         self.health: dict[int, MoteHealth] = {}
+        self._lost: set[int] = set()  # the motes that nothing has arrived of since they were lost
         self._waits: Mapping[int, int] = {}  # by mote, in ticks
         self._starts: Mapping[int, int] = {}  # by mote, the first tick at which it measures by its present schedule
         self._known: Mapping[int, int] | None = None  # the silence limits that the waits belong to
@@ -53,14 +55,16 @@ class MoteWatch:
                 if schedule.samplings
             }
         for mote, reconciler in reconcilers.items():
-            before = self.health.get(mote, MoteHealth.UNKNOWN)
             health = self._judge(mote, reconciler.heard_at, now_ms, world.catalog.tick_ms)
-            has_spoken = reconciler.heard_at is not None and reconciler.heard_at >= last_ms
-            if before is MoteHealth.LOST and health in (MoteHealth.OK, MoteHealth.LATE) and not has_spoken:
-                health = MoteHealth.LOST  # other schedules with longer waits bring no mote back
+            was_lost = mote in self._lost
+            if reconciler.heard_at is not None and reconciler.heard_at >= last_ms:
+                self._lost.discard(mote)
+            if health is MoteHealth.LOST:
+                self._lost.add(mote)
+            elif mote in self._lost and health in (MoteHealth.OK, MoteHealth.LATE):
+                health = MoteHealth.LOST  # other schedules bring no mote back
             self.health[mote] = health
-            is_back = before is MoteHealth.LOST and has_spoken
-            if health is not before and (health is MoteHealth.LOST or is_back):
+            if was_lost != (mote in self._lost):
                 yield mote, health
 
     def _judge(self, mote: int, heard_ms: int | None, now_ms: int, tick_ms: int) -> MoteHealth:

@@ -94,6 +94,35 @@ def test_other_schedules_bring_no_lost_mote_back(network, monkeypatch):
     assert states(network) == ["ok", "ok"]
 
 
+def test_lost_mote_that_was_idle_is_back_when_it_speaks(network):
+    """
+    query    ├── 1 ──┤ idle ├── 2 ──┤ idle ├── 3
+    frames   ├──┤   cut                ├── again
+    """
+    first = network.submit(QUERIES[0])
+    network.live(40)
+    network.cut.is_cut = True
+    network.live(60)
+    network.change("stop", first)
+    network.live(5)
+    assert states(network) == ["idle", "idle"]
+    second = network.submit(QUERIES[0])
+    network.live(3)
+    assert states(network) == ["lost", "lost"]
+    network.restart()
+    network.durable.connect(network.cut)
+    network.live(60)
+    assert states(network) == ["lost", "lost"]
+    network.change("stop", second)
+    network.live(5)
+    assert (network.events().count("mote lost"), network.events().count("mote back")) == (2, 0)
+    network.cut.is_cut = False
+    network.submit(QUERIES[0])
+    network.live(40)
+    assert states(network) == ["ok", "ok"]
+    assert (network.events().count("mote lost"), network.events().count("mote back")) == (2, 2)
+
+
 def test_mote_without_a_schedule_may_be_silent(network):
     number = network.submit(QUERIES[0])
     network.live(30)
