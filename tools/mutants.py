@@ -83,7 +83,11 @@ NEAREST = {
     "basestation/controller/lifetime.py": ("tests/simulation/test_lifetime.py",),
     "basestation/controller/world.py": ("tests/station/test_query_life.py",),
     "basestation/downlink.py": ("tests/station/test_query_life.py",),
-    "basestation/history": ("tests/history/test_history_command.py", "tests/history/test_golden_in_spark.py"),
+    "basestation/history": (
+        "tests/history/test_history_command.py",
+        "tests/history/test_sums_in_spark.py",
+        "tests/history/test_golden_in_spark.py",
+    ),
     "basestation/archive": (
         "tests/archive",
         "tests/station/test_archiving.py",

@@ -2,8 +2,10 @@
 
 import random
 
+import pyarrow.parquet as pq
 import pytest
 
+from basestation.archive.layout import SUFFIX
 from basestation.history.answer import answer
 from basestation.history.archive_views import describe_extent, open_views
 from basestation.history.compiler import compile_plan
@@ -45,10 +47,21 @@ def test_sum_is_exact_whatever_the_footers_allow(spark, tmp_path, numbers, is_on
 
 
 def test_footers_bound_each_number(tmp_path):
-    """Of a column without statistics nothing is known; one with nulls only has no values."""
+    """Of a column without statistics in one file nothing is known; one with nulls only has no values."""
     write(tmp_path, [(-7, 1.25), (3, None), (None, -90.5)])
-    found = describe_extent(tmp_path, "lab")
-    assert {name: float(value) for name, value in found.largest.items()} == {"n": 7.0, "level": 90.5}
+    assert largest(tmp_path) == {"n": 7.0, "level": 90.5}
+    [file, *_] = sorted(tmp_path.rglob(f"part-*{SUFFIX}"))
+    table = pq.read_table(file, partitioning=None)
+    pq.write_table(
+        table,
+        file.with_name(f"part-9{SUFFIX}"),
+        write_statistics=[name for name in table.column_names if name != "n"],
+    )
+    assert largest(tmp_path) == {"level": 90.5}
+
+
+def largest(folder):
+    return {name: float(value) for name, value in describe_extent(folder, "lab").largest.items()}
 
 
 @pytest.mark.spark
