@@ -7,8 +7,9 @@ import pytest
 
 from acquisition.sources.pushed_tuples import read_tuples
 from basestation.algebra.converters import Converter
+from basestation.controller.active_hours import OUTSIDE
 from basestation.controller.admission import bind_single_query
-from basestation.controller.query_lifecycle import QueryStateError
+from basestation.controller.query_lifecycle import QueryState, QueryStateError
 from basestation.controller.requirements import split_plan
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
@@ -241,6 +242,14 @@ def test_command_that_would_read_history_from_the_log_is_refused(network, kind):
     assert network.query(1)["state"] == "running" and network.query(number)["state"] == "paused"
     network.restart()
     assert network.query(1)["state"] == "running" and network.query(number)["state"] == "paused"
+
+
+def test_query_over_history_ends_when_its_hours_begin(network):
+    """A station of an older version accepted such queries with hours."""
+    station, number = network.durable.station, network.submit(HISTORY)
+    station.pause(number, network.now_ms, OUTSIDE)
+    ended = station.enter_hours(number, network.now_ms)
+    assert ended.state is QueryState.STOPPED and "reads HISTORY" in ended.reason
 
 
 @pytest.mark.parametrize("kind", ["stop", "exceed", "drain", "pause", "replace"])
