@@ -90,6 +90,19 @@ def test_a_seed_that_fails_is_named(house):
     assert "  MOTELOOM_SEED=13 tests/test_sample.py::test_run_seed" in lines
 
 
+@pytest.mark.promise("checked")
+def test_seeds_fail_where_one_did_not_run(house):
+    """A process that is killed, and seeds for which there was no time."""
+    (house / "tests" / "test_killed.py").write_text(
+        "import os, signal\n\ndef test_killed(run_seed):\n    if run_seed == 13:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = run(house, "tools/seeds.py", "--seeds", "12,13", "--jobs", "2", "tests/test_killed.py")
+    assert done.returncode == 1 and "seeds: a process was ended by SIGKILL" in done.stdout, done.stdout
+    assert "seed 12: 1 ran" in done.stdout
+    done = run(house, "tools/seeds.py", "--seeds", "12,14", "--minutes", "0", "tests/test_killed.py")
+    assert done.returncode == 1 and "seeds: 2 were not begun, as the time was over" in done.stdout, done.stdout
+
+
 def test_known_seeds_run_first_and_others_are_drawn_from_one(monkeypatch, capsys):
     monkeypatch.setenv("MOTELOOM_SEED", "1")
     seeds = choose(10)

@@ -7,12 +7,13 @@
 
 A test draws from the seed if it uses Hypothesis, the fixture `rng` or `run_seed`, or the mark `sample`. The others do the
 same under each seed, and do not run. A test draws what `MOTELOOM_SEED=n make test` lets it draw, but the process has run other seeds
-before, so its caches are filled. KNOWN_SEEDS run first. Exits with 1 if a test failed.
+before, so its caches are filled. KNOWN_SEEDS run first. Exits with 1 if a test failed, a process was killed, or a seed was not begun.
 """
 
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,8 @@ class SeedRounds:
         self._until = None if minutes is None else time.monotonic() + 60 * minutes
         self._failed: list[str] = []
         self._ran = 0
+        self.unbegun = 0
+        """Seeds that were not begun, as the time was over."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -55,7 +58,8 @@ class SeedRounds:
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
         for number, seed in enumerate([] if session.config.option.collectonly else self._seeds):
             if self._until is not None and time.monotonic() >= self._until:
-                print(f"seeds: {len(self._seeds) - number} were not begun, as the time was over", flush=True)
+                self.unbegun = len(self._seeds) - number
+                print(f"seeds: {self.unbegun} were not begun, as the time was over", flush=True)
                 break
             use_seed(seed)
             self._failed, self._ran, begun = [], 0, time.monotonic()
@@ -81,21 +85,26 @@ class SeedRounds:
 
 
 def run_here(seeds: list[int], minutes: float | None, others: list[str]) -> int:
-    """Run the seeds in this process; the exit code of pytest."""
+    """Run the seeds in this process; the exit code of pytest, or 1 where seeds were not begun."""
     os.environ["MOTELOOM_SEED"] = str(seeds[0])
     # The folders of tests that pass are removed, as there are thousands of them.
     options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=failed"]
     options += ["-o", "console_output_style=classic"]
-    return int(pytest.main([*options, *others], plugins=[SeedRounds(seeds, minutes)]))
+    rounds = SeedRounds(seeds, minutes)
+    return int(pytest.main([*options, *others], plugins=[rounds])) or int(rounds.unbegun > 0)
 
 
 def run_beside(seeds: list[int], jobs: int, minutes: float | None, others: list[str]) -> int:
-    """Run the seeds in some processes, each a share of them; the highest exit code."""
+    """Run the seeds in some processes, each a share of them; 1 unless each of them ends with 0."""
     command = [sys.executable, __file__, *([] if minutes is None else ["--minutes", str(minutes)])]
     shares = [",".join(map(str, seeds[job::jobs])) for job in range(min(jobs, len(seeds)))]
     running = [subprocess.Popen([*command, "--seeds", share, *others], cwd=ROOT) for share in shares]
     try:
-        return max(each.wait() for each in running)
+        codes = [each.wait() for each in running]
+        for code in codes:
+            if code < 0:
+                print(f"seeds: a process was ended by {signal.Signals(-code).name}", flush=True)
+        return int(any(codes))
     except KeyboardInterrupt:
         for each in running:
             each.wait()
