@@ -97,6 +97,8 @@ class Engine(StepLoop):
         if number in self._registry:
             raise ValueError(f"query {number} runs already")
         self._catch_up()
+        if start_tick(plan.options, self.clock + 1) is not None:
+            self.prune()
         self.check(plan)
         self._announced.discard(number)
         try:
@@ -106,7 +108,7 @@ class Engine(StepLoop):
             self._failures.append(QueryFailure(number, OUT_OF_MEMORY, str(error), self.clock))
 
     def check(self, plan: Plan) -> None:
-        """Raise UnsupportedPlanError or StartBeforeRecordError where `add` would; no answer changes."""
+        """Raise UnsupportedPlanError or StartBeforeRecordError where `add` would, if state was pruned now; nothing changes."""
         missing = find_unsupported(plan)
         if missing:
             raise UnsupportedPlanError(missing)
@@ -238,18 +240,25 @@ class Engine(StepLoop):
     def first_tick(self, plan: Plan) -> int:
         """Return the first tick at which a query could begin: a recording has one beginning, live each extent has its own.
 
-        State is pruned first. So the tick does not depend on when that was done last, and `add` finds the same one.
+        After `prune` it does not depend on when state was pruned before, and `add` finds the same one.
         """
         if not self._live:
             return self._begun
-        self._catch_up()
-        self._failures += self._tidy()
         first = self._begun
         for node in walk(plan.root):
             extent = getattr(node, "extent", None)
             if extent is not None:
                 first = max(first, min(self._intakes.first_tick(extent), self.clock + 1))
         return first
+
+    def prune(self) -> None:
+        """Drop what no window and no horizon can reach; live only, since a recording keeps its beginning.
+
+        Corrections reach no tuple that was dropped. So only an entry of the journal may ask for it, which a restart repeats.
+        """
+        if self._live:
+            self._catch_up()
+            self._failures += self._tidy()
 
     # --- folds -------------------------------------------------------------------------------------------------------
 

@@ -70,6 +70,14 @@ class PastRange:
     is_replayed: bool = False
 
 
+def reads_past(plan: Plan | Correction) -> bool:
+    """Whether a statement is a query with SINCE or over HISTORY."""
+    if not isinstance(plan, Plan):
+        return False
+    options = plan.options
+    return options.since is not None or options.since_ago is not None or bool(find_history_extents(plan.root))
+
+
 def find_past(plan: Plan, engine: Engine) -> PastRange | None:
     """The windows of a query that the engine has no tuples for any more. None where there are none, or where they cannot be had.
 

@@ -5,6 +5,7 @@ stop, pause, resume, drain   the number of a query      correct  a text of REVIS
 exceed   {"number": …, "reason": …}             a query that exceeds a limit
 declare  the declaration of a pushed or stored extent
 leave hours, enter hours     the number of a query whose active hours end or begin
+prune                        nothing: a query with SINCE is about to be submitted
 restart links                the boot that frames to motes carry from now on
 """
 
@@ -60,6 +61,9 @@ def apply(command: Command | Upload, station: Station) -> QueryRecord | None:
             return None
         case "declare":
             station.declare(command.argument, command.now_ms)
+            return None
+        case "prune":
+            station.prune(command.now_ms)
             return None
         case "restart links":
             station.restart_links(int(command.argument))

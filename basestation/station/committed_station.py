@@ -144,6 +144,10 @@ class CommittedStation:
         finally:
             self._collect()
 
+    def prune(self, now_ms: int) -> None:
+        """Drop what the engine need not keep, as an entry: corrections no longer reach it after a restart, too."""
+        self._take(Command("prune", now_ms, ""))
+
     def _look(self, now_ms: int, chunk: bytes) -> None:
         self._held.arrived, self.last_ms = chunk, now_ms
         if self._step(now_ms):

@@ -5,6 +5,7 @@ from copy import copy
 
 from acquisition.ticks import rfc3339_of
 from basestation.controller.query_lifecycle import QueryStateError
+from basestation.execution.past_windows import reads_past
 from basestation.jobs.table import JobTable
 from basestation.planner.binder import bind_text
 from basestation.planner.completion import complete
@@ -23,7 +24,6 @@ from basestation.station.text_description import (
     describe_dry_run,
     describe_past,
     explain_text,
-    reads_past,
 )
 from basestation.station.upload_control import UploadControl, describe_extent, wrong_state
 from innet.deployment.history_table import HistorySettings

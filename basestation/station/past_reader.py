@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from acquisition.batch import Batch
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.reports import report_extent
+from basestation.controller.admission import bind_single_query
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.past_windows import PastRange
+from basestation.execution.past_windows import PastRange, reads_past
 from basestation.execution.plan_checks import find_history_extents
 from basestation.planner.plan import Plan
 from basestation.station.journal import Upload
@@ -47,11 +48,12 @@ class PastReader:
 
         durable = self._durable
         try:
-            if durable.station.find_past(text)[1] is None:
+            if not reads_past(bind_single_query(text, durable.station.world)):
                 return []
         except DiagnosticError:  # the submission refuses it, and is kept
             return []
         durable.step(now_ms)  # so that the submission finds the same last clock tick
+        durable.prune(now_ms)
         plan, past = durable.station.find_past(text)
         if past is None:
             return []

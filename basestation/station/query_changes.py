@@ -120,8 +120,10 @@ def resume(number: int, world: World, engine: Engine) -> QueryChange:
     _check_history(before.text, world, message, "submit its text again")
     plan = bind_single_query(before.text, world)
     since, past = start_tick(plan.options, now), None
-    if since is not None and since < engine.first_tick(plan):  # the windows before now have been answered
-        past = PastRange(since, since, now, ())
+    if since is not None:
+        engine.prune()
+        if since < engine.first_tick(plan):  # the windows before now have been answered
+            past = PastRange(since, since, now, ())
     change = deploy(before.text, world, engine, before.name, number, before.last_tick, past)
     query = replace(change.query, submitted_at=before.submitted_at, active=before.active)
     if start_tick(query.plan.options, now) is not None:  # windows since then have been answered

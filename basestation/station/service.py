@@ -162,6 +162,8 @@ class Station:
         recalled, self._recalled = self._recalled, {}
         query_changes.check_name(name, self.world)
         query_changes.check_hours(text, active, self.world)
+        if recalled:
+            self.engine.prune()
         plan, past = self.find_past(text) if recalled else (None, None)
         change = downlink.deploy(text, self.world, self.engine, name, past=past)
         query = self._apply(query_changes.with_hours(change, active), now_ms)
@@ -208,6 +210,11 @@ class Station:
         """The share of a query, with the engine of its past; None where it does not run."""
         share, past = find_share(self.engine, number), self.past.by_query.get(number)
         return share if share is None or past is None else share + past.share
+
+    def prune(self, now_ms: int) -> None:
+        """Drop what the engine need not keep, so that `find_past` finds what a submission does."""
+        self._answer(now_ms)
+        self.engine.prune()
 
     def find_past(self, text: str) -> tuple[Plan, PastRange | None]:
         """A query, and its windows that the engine has no tuples for any more. DiagnosticError where it is wrong."""

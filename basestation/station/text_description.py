@@ -13,8 +13,7 @@ from basestation.controller.network_plan import INFEASIBLE, NetworkPlan
 from basestation.controller.world import World
 from basestation.downlink import PlannedQuery, plan_query
 from basestation.execution.engine import Engine
-from basestation.execution.past_windows import find_past
-from basestation.execution.plan_checks import find_history_extents
+from basestation.execution.past_windows import find_past, reads_past
 from basestation.explain import explain_statement, render_statement
 from basestation.explain.marginal_cost import HourlyCost
 from basestation.planner.binder import bind_text
@@ -54,16 +53,11 @@ def explain_text(text: str, world: World, pasts: Sequence[Json | None]) -> list[
     return [(each, render_statement(each)) for each in explained]
 
 
-def reads_past(plan: Plan | Correction) -> bool:
-    """Whether a statement is a query with SINCE or over HISTORY."""
-    if not isinstance(plan, Plan):
-        return False
-    options = plan.options
-    return options.since is not None or options.since_ago is not None or bool(find_history_extents(plan.root))
-
-
 def describe_past(plan: Plan | Correction, engine: Engine) -> Json | None:
-    """Where the past of a query would come from now, and why; None where it has none. Only the station's thread may call it."""
+    """Where the past of a query would come from by what the engine keeps now, and why; None where it has none.
+
+    Nothing changes. Only the station's thread may call it.
+    """
     if not isinstance(plan, Plan) or not reads_past(plan):
         return None
     past = find_past(plan, engine)

@@ -3,11 +3,13 @@
 import json
 import sqlite3
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from basestation.controller.admission import bind_single_query
+from basestation.downlink import plan_query
 from basestation.execution.engine import Engine
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.operator_builder import OperatorBuilder
@@ -20,7 +22,7 @@ from basestation.station.limit_enforcer import LimitEnforcer
 from basestation.station.operational_events import PAST_ANSWERED
 from basestation.station.past_reader import PastReader
 from basestation.station.query_limits import QueryLimitError, QueryLimits
-from basestation.station.text_description import describe_past, explain_text
+from basestation.station.text_description import check_start, describe_past, explain_text
 from gateway.diagnostics import DiagnosticError
 from tests.station.small_network import SCHEMA
 from tests.station.test_archived_corrections import STATEMENTS, ArchivedNetwork
@@ -229,6 +231,49 @@ def network(tmp_path):
 
 def since(network, seconds):
     return f"{COUNT} SINCE {network.now_ms // CATALOG.tick_ms - seconds}"
+
+
+def archived_corrections(network):
+    """The tick and the revision of each correction of `traffic` in the state."""
+    archive = network.durable.station.archive
+    found = archive.take_all()
+    archive.give_back(found)
+    batch = found["traffic"]
+    return [each for each in zip(batch.tick.tolist(), batch.columns["_revision"].tolist(), strict=True) if each[1]]
+
+
+@pytest.mark.promise("archived")
+@pytest.mark.parametrize("act", ["nothing", "explain", "dry run", "refused submission"])
+def test_question_about_the_past_changes_no_correction(tmp_path, monkeypatch, act):
+    """A correction reaches what the log holds, before and after a restart; only an entry of the journal prunes the log."""
+    begun, live, rules, _, timer = Engine.__init__.__defaults__
+    monkeypatch.setattr(Engine.__init__, "__defaults__", (begun, live, rules, 10**6, timer))
+    network = PastNetwork(tmp_path, CATALOG)
+    upload(network, [{"lane": 9}])
+    network.live(60)
+    upload(network, [{"lane": 1}])
+    station, text = network.durable.station, f"{QUERIES[0]} SINCE NOW - 40 SEC"
+    if act == "explain":
+        assert describe_past(bind_single_query(text, station.world), station.engine)
+    elif act == "dry run":
+        with suppress(DiagnosticError):
+            planned = plan_query(text, station.world, station.engine.clock + 1, station.world.next_number())
+            check_start(text, planned, station.world, station.engine)
+    elif act == "refused submission":
+        network.roll()
+        monkeypatch.setattr("basestation.station.past_reader.MOST_RECALLED", 0)
+        with pytest.raises(DiagnosticError, match="archived tuples"):
+            network.submit(text)
+    upload(network, [{"lane": 2}])
+    correction = "REVISE traffic SET kind = 'bus' WHERE lane > 0"
+    network.durable.take_data(Command("correct", network.now_ms, correction), correction)
+    network.live(5)
+    upload(network, [{"lane": 3}])  # commits the looks without news
+    found = archived_corrections(network)
+    assert len(found) == (2 if act == "refused submission" else 3)
+    network.restart()
+    assert archived_corrections(network) == found
+    network.end()
 
 
 @pytest.mark.parametrize("kind", ["exceed", "stop", "pause"])
@@ -444,6 +489,7 @@ def test_query_can_begin_at_the_first_tick_that_is_told(network):
     engine = network.durable.station.engine
     for number in range(100, 140):  # state is pruned every few steps, and deliveries wait for the next one
         network.live(1)
+        engine.prune()
         options = replace(plan.options, since=engine.first_tick(plan))
         engine.add(number, replace(plan, options=options))
         engine.remove(number)
@@ -454,7 +500,9 @@ def test_first_tick_of_a_query_outlasts_the_process(network):
     plan, _ = network.durable.station.find_past(QUERIES[0])
     for _ in range(12):
         network.live(3)
-        first = network.durable.station.engine.first_tick(plan)  # the journal does not tell that it was asked
+        network.durable.station.engine.prune()  # the journal does not tell that it was done
+        first = network.durable.station.engine.first_tick(plan)
         network.restart()
         network.durable.step(network.now_ms)
+        network.durable.station.engine.prune()
         assert network.durable.station.engine.first_tick(plan) == first
