@@ -12,6 +12,7 @@ import pytest
 
 from acquisition.errors import InputError
 from basestation.archive.spark import java, session
+from basestation.archive.spark.session import SparkFailedError
 from basestation.cli.run import JOB_MODULES
 from basestation.history.answer_lines import write_lines
 from basestation.jobs.process import JobReport, Order
@@ -287,6 +288,16 @@ def test_note_names_a_damaged_file_below_the_data_directory(tmp_path, monkeypatc
     assert left.value is started
     notes = [line["note"] for line in map(json.loads, capsys.readouterr().err.splitlines()) if "note" in line]
     assert notes[0].startswith(f"left out {file.relative_to(tmp_path)}: ") and str(tmp_path) not in notes[0]
+
+
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_failure_of_spark_names_files_below_the_data(tmp_path, scheme):
+    """As Spark writes the paths of files whose pages are damaged: as URLs."""
+    with pytest.raises(SparkFailedError) as failed, history_job._name_files(tmp_path):
+        raise SparkFailedError(
+            f"Spark failed: while reading file {scheme}{tmp_path}/archive/extent=field/part-1.parquet."
+        )
+    assert str(failed.value) == "Spark failed: while reading file archive/extent=field/part-1.parquet."
 
 
 HEAVY = "SELECT COUNT(*) AS n FROM field [FROM NOW-40000 TO NOW SLIDE 1 SEC]"
