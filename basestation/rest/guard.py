@@ -8,7 +8,7 @@ import json
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from fastapi.routing import APIRoute
@@ -30,6 +30,7 @@ from basestation.rest.access import (
 )
 from basestation.rest.limits import BodyBudget, RateLimiter, RequestLimits
 from basestation.rest.request_body import RequestBody, describe_too_long
+from basestation.rest.result_streams import PIECE_BYTES
 from basestation.rest.sessions import COOKIE, Sessions
 from basestation.rest.wire import HttpProblemError
 from gateway.cli.terminal import printable
@@ -152,7 +153,23 @@ class _Answer:
             message["headers"] = [*message["headers"], *(each for each in HEADERS if each[0] not in given)]
         elif self._is_problem and self.code is None and message.get("body"):
             self.code = json.loads(message["body"]).get("code")
-        await self._send(message)
+        for part in _cut(message):
+            await self._send(part)
+
+
+def _cut(message: Message) -> Iterator[Message]:
+    """A message as several, none of which has more than a piece of the body.
+
+    The server waits for its client between them. Once it has a whole answer it closes the idle connection after 5 s, and TLS then has
+    30 s for all that the client has not read.
+    """
+    body = message.get("body", b"")
+    if len(body) <= PIECE_BYTES:
+        yield message
+        return
+    for at in range(0, len(body), PIECE_BYTES):
+        has_more = message.get("more_body", False) or at + PIECE_BYTES < len(body)
+        yield {**message, "body": body[at : at + PIECE_BYTES], "more_body": has_more}
 
 
 async def check_access(request: Request) -> None:

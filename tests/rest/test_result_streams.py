@@ -1,6 +1,7 @@
 """Streams of results: one reading and one encoding for all clients, bounded buffers, and each update once, also for slow clients."""
 
 import asyncio
+import json
 import re
 import socket
 import threading
@@ -12,6 +13,7 @@ import pytest
 import uvicorn
 
 from basestation.rest import result_streams
+from basestation.rest.api import make_api
 from basestation.rest.control import ResultPage
 from basestation.rest.encoded_pages import EncodedPages
 from basestation.rest.result_streams import PIECE_BYTES, TAIL_BYTES, ResultStreams, encode_events
@@ -271,6 +273,30 @@ def test_client_that_reads_slowly_has_the_whole_answer():
             found += len(piece)
             time.sleep(0.03)
     assert found > len(body) and time.monotonic() - begun > 1.5
+
+
+@pytest.mark.promise("resume")
+def test_large_answer_is_sent_in_pieces():
+    """TLS has 30 s for what is left of an answer once the server has all of it."""
+    sent = []
+    scope = {
+        "type": "http", "method": "GET", "path": "/v1/openapi.json", "raw_path": b"/v1/openapi.json", "query_string": b"", "headers": [(b"host", b"localhost")],
+        "scheme": "http", "server": ("localhost", 80), "client": ("127.0.0.1", 1), "root_path": "", "http_version": "1.1", "state": {},
+    }  # fmt: skip
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    asyncio.run(make_api(None, None)(scope, receive, send))
+    start, *parts = sent
+    assert start["status"] == 200 and len(parts) > 1
+    assert max(len(part["body"]) for part in parts) <= PIECE_BYTES
+    assert [part["more_body"] for part in parts] == [True] * (len(parts) - 1) + [False]
+    whole = b"".join(part["body"] for part in parts)
+    assert json.loads(whole)["openapi"] and dict(start["headers"])[b"content-length"] == str(len(whole)).encode()
 
 
 @contextmanager
