@@ -7,7 +7,10 @@ HEAD_SECONDS = 10.0
 """From the opening of a connection, or from the first byte of another request on it, to the end of the head."""
 
 READ_SECONDS = 30.0
-"""For a client to read anything of an answer of which the buffer of its connection has more than its limit, 64 KiB."""
+"""For a client to read anything of an answer of which the buffer of its connection has more than its limit."""
+
+BUFFER_BYTES = 65_536
+"""Of an answer that the buffer of a connection has before the rest waits; with TLS it would be 512 KiB by itself."""
 
 
 def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = READ_SECONDS) -> type[asyncio.Protocol]:
@@ -24,6 +27,7 @@ def make_timed_protocol(seconds: float = HEAD_SECONDS, read_seconds: float = REA
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            transport.set_write_buffer_limits(BUFFER_BYTES)
             self._start_timer()
 
         def data_received(self, data: bytes) -> None:
