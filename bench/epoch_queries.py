@@ -76,7 +76,8 @@ def _mixed(n):
 
 
 def _equal(form):
-    return lambda n: [FORMS[form]] * n
+    texts = LIVE_FORMS | {"changes of a join": f"ISTREAM({FORMS['join']})"}
+    return lambda n: [texts[form]] * n
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,7 @@ MANY = {
     "staggered aggregates": ManyQueries("aggregates that begin one tick apart", EQUAL, _equal("aggregate"), staggered=True),
     "equal joins": ManyQueries("joins that begin together", EQUAL, _equal("join"), "join"),
     "staggered joins": ManyQueries("joins that begin one tick apart", EQUAL, _equal("join"), "join", staggered=True),
+    "equal changes": ManyQueries("ISTREAMs that begin together", EQUAL, _equal("changes")),
+    "staggered changes": ManyQueries("ISTREAMs that begin one tick apart", EQUAL, _equal("changes"), staggered=True),
+    "staggered changes of joins": ManyQueries("ISTREAMs of a join that begin one tick apart", EQUAL, _equal("changes of a join"), "join", staggered=True),
 }  # fmt: skip

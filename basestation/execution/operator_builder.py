@@ -34,6 +34,7 @@ from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.interfaces import DeliveryIntake, ScannedTable, WindowSource
 from basestation.execution.joins.join_detection import find_join, make_join
 from basestation.execution.joins.join_inputs import JoinStore, Steps, store_signature
+from basestation.execution.output.converter_output import ConverterOutput
 from basestation.execution.output.epoch_marks import EpochReporter
 from basestation.execution.output.shared_filter import SharedFilterOutput, Subscriber
 from basestation.execution.output.shared_windows import ViewMember
@@ -105,9 +106,7 @@ class OperatorBuilder:
         self._within = plan.options.deliver_within
         self._limit = last_tick(plan.options, now)
         self._era: Key = (now, self._since, self._limit, self._within)
-        self._opened: PlanNode | None = (
-            None  # the stream whose readers' predicates are collected while they come and go
-        )
+        self._opened: PlanNode | None = None  # the stream whose readers' predicates are collected as they come and go
         self._filtered = False  # whether the aggregates of the query are of tuples under a filter
         self._range: TickRange | None = None  # that of the windows of slices of the query, if it may share them
         self._ranged = False  # whether the query shares windows of slices with other ranges
@@ -119,7 +118,8 @@ class OperatorBuilder:
         streams = [node for node in walk(plan.root) if isinstance(node, ExtentNode)]
         self._reads = Counter(node.extent.name for node in streams)
         early = self._within is not None  # rows that are answered early may be numbered otherwise later (11)
-        self._shares = self._since is None and not begins_with_query(shared.root, self._named, early)
+        windows = shared.root.child if isinstance(shared.root, converters.Converter) else shared.root
+        self._shares = self._since is None and not begins_with_query(windows, self._named, early)
         """Whether queries that begin at other ticks have the same windows."""
         if self._shares:
             scopes = tuple((node.extent.name, reports_from.get(node.extent.name)) for node in streams)
@@ -127,9 +127,11 @@ class OperatorBuilder:
         else:
             self._block_era = self._era
 
-    def enter(self, member: StreamOutput | Subscriber | ViewMember, number: int) -> None:
+    def enter(self, member: StreamOutput | ConverterOutput | Subscriber | ViewMember, number: int) -> None:
         """Add the query, by its number, to what it has of its output."""
-        if isinstance(member, ViewMember):
+        if isinstance(member, ConverterOutput):
+            member.enter(number, self._start, self._limit)
+        elif isinstance(member, ViewMember):
             member.enter(number, self._start if self._shares else None, self._limit)
         else:
             member.enter(number)
@@ -139,7 +141,7 @@ class OperatorBuilder:
         root = self._shared.root
         key: Key
         if isinstance(root, StreamNode):
-            key = "output", self._shared.number(root), self._era
+            key = "output", self._shared.number(root), self._block_era
             self._graph.get(key, lambda: self._subscribe(root) or self._stream_output(root))
             return key
         [self._opened] = root.children if split.open else [None]
@@ -178,10 +180,23 @@ class OperatorBuilder:
         stream = source.stream if isinstance(source, StreamWindows) else None
         return WindowOutput(block, stream.predicates if isinstance(stream, SharedFilterStream) else None)
 
-    def _stream_output(self, root: StreamNode) -> StreamOutput:
+    def _stream_output(self, root: StreamNode) -> StreamOutput | ConverterOutput:
+        if self._shares and isinstance(root, converters.Converter):
+            return self._converter_output(root)
         stream = self._stream(root, self._limit)
-        keys = max((i.keys for i in self._intakes.values() if isinstance(i, Intake | PartialIntake)), default=0)
-        return StreamOutput(stream, root.columns, self._limit, self._start, self._since, keys)
+        return StreamOutput(stream, root.columns, self._limit, self._start, self._since, self._correction_ticks)
+
+    def _converter_output(self, root: converters.Converter) -> ConverterOutput:
+        """An output of a converter for queries that may begin and end at different ticks."""
+        key: Key = "shared converter", self._shared.number(root), self._block_era
+        stream = self._graph.get(key, lambda: self._converter(root, self._limit, False, self._block_era))
+        block = self._block(root.child, self._limit, self._block_era)
+        return ConverterOutput(stream, block, root.columns, root.tags, self._correction_ticks)
+
+    @property
+    def _correction_ticks(self) -> int:
+        """For how many ticks a reading may still come that changes the report of its epoch."""
+        return max((i.keys for i in self._intakes.values() if isinstance(i, Intake | PartialIntake)), default=0)
 
     def _subscribe(self, root: StreamNode) -> Subscriber | None:
         """A share of a SharedFilterOutput, for a plain query that begins now and compares attributes with ranges."""
@@ -247,11 +262,14 @@ class OperatorBuilder:
                 return union, lambda: UnionStream(
                     node, [self._stream(part, limit) for part in parts], names_index, self._start
                 )
-            case converters.Converter(child=child):
-                names_index, how = self._names_index(node), type(node).__name__
-                converter: Key = "converter", number, names_index, limit, self._era
-                return converter, lambda: ConverterStream(how, self._block(child, limit), node.tags, names_index)
+            case converters.Converter():
+                names_index, era = self._names_index(node), (limit, self._era)
+                converter: Key = "converter", number, names_index, era
+                return converter, lambda: self._converter(node, limit, names_index, era)
         raise TypeError(f"expected a stream operator, found {type(node).__name__}")
+
+    def _converter(self, node: converters.Converter, limit: int | None, names_index: bool, era: Key) -> ConverterStream:
+        return ConverterStream(type(node).__name__, self._block(node.child, limit, era), node.tags, names_index)
 
     def _extent(self, node: ExtentNode, masks: SiteMasks, reports_from: int | None = None) -> Made[ExtentStream]:
         """(key, how it is made) of the stream of an extent, of which the sites under masks are excluded."""
@@ -288,8 +306,8 @@ class OperatorBuilder:
 
     # --- blocks ------------------------------------------------------------------------------------------------------
 
-    def _block(self, node: PlanNode, limit: int | None) -> QueryBlock:
-        key = "block", self._shared.number(node), limit, self._era
+    def _block(self, node: PlanNode, limit: int | None, era: Key) -> QueryBlock:
+        key = "block", self._shared.number(node), era
         return self._graph.get(key, lambda: self._make_block(node, limit))
 
     def _make_block(self, node: PlanNode, limit: int | None, shown: bool = False) -> QueryBlock:
@@ -413,23 +431,14 @@ class OperatorBuilder:
 
     def _filtered_slices(self, leaf: SliceAggregation, level: int) -> FilteredSlices:
         keys = tuple(signature(key) for _, key in leaf.groups)
-        key: Key = (
-            "filtered slices",
-            level,
-            keys,
-            leaf.grouped,
-            leaf.begin,
-            leaf.end,
-            leaf.slide,
-            self._stream_key(leaf.child),
-        )
-        stream: Key = "lineage", key
-        return self._graph.get(
-            key,
-            lambda: FilteredSlices(
-                self._graph.get(stream, lambda: LineageStream(self._stream(leaf.child))), level, leaf, self._start
-            ),
-        )
+        cut: Key = keys, leaf.grouped, leaf.begin, leaf.end, leaf.slide
+        key: Key = "filtered slices", level, cut, self._stream_key(leaf.child)
+
+        def make() -> FilteredSlices:
+            stream = self._graph.get(("lineage", key), lambda: LineageStream(self._stream(leaf.child)))
+            return FilteredSlices(stream, level, leaf, self._start)
+
+        return self._graph.get(key, make)
 
     def _table(self, leaf: table.Scan | table.Once) -> ScannedTable:
         if not leaf.history:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from basestation.execution.engine import Engine
 
 _KIND = b"moteloom engine "
-FORMAT = 36
+FORMAT = 37
 """Raise it whenever a class of the state has other attributes or another module: older bytes would be misread, or not found."""
 _HEAD = _KIND + b"%d\n" % FORMAT
 _OURS = ("acquisition.", "basestation.", "gateway.", "innet.")

@@ -8,6 +8,7 @@ import pytest
 from basestation.execution.engine import Engine
 from basestation.execution.graph import STREAM, Operator, OperatorGraph
 from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import Recording, read_recording
@@ -37,6 +38,7 @@ class Case:
     recording: Recording
     queries: list[Asked]
     corrections: dict = field(default_factory=dict)  # clock tick -> what is corrected
+    restored: frozenset = frozenset()  # clock ticks after which several queries go on in a restored engine
 
     def run(self, which, tidy_every):
         """Run some of the queries: ({position of a query: [(clock tick, update)]}, the engine after all were removed)."""
@@ -61,6 +63,8 @@ class Case:
                 said[update.query] += [(clock, *each) for each in plainly(update)]
                 if isinstance(update, QueryFailure):
                     running.remove(update.query)
+            if len(which) > 1 and clock in self.restored:
+                engine = restore_engine(save_engine(engine))
         for at in running:
             engine.remove(at)
         return said, engine

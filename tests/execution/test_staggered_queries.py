@@ -62,6 +62,10 @@ def slow(rows, marks=()):
         f"SELECT MAX(v) FROM road {ROWS} WHERE v > 1",
         f"SELECT COUNT(*) FROM road AS a {FAR}, slow AS b {ROWS} WHERE a.v = b.v",
         f"SELECT v, COUNT(*) FROM (SELECT v FROM road UNION ALL SELECT v FROM slow) AS u {SHORT} GROUP BY v",
+        f"RSTREAM(SELECT v FROM road {SHORT})",
+        f"ISTREAM({JOIN.format(SHORT)})",
+        f"DSTREAM(SELECT v, COUNT(*) FROM road {SHORT} GROUP BY v)",
+        f"ISTREAM(SELECT v FROM slow {ROWS}) FOR 5 SEC",
     ],
 )
 def test_queries_that_begin_apart_share_operators(text):
@@ -198,8 +202,8 @@ class ApartMaker(SeveralMaker):
         return self.rng.choices(texts, k=6)
 
 
-def generated(seed):
-    make = ApartMaker(seed)
+def generated(seed, maker=ApartMaker):
+    make = maker(seed)
     catalog = read_schema(make.schema())
     recording = read_recording(catalog, make.inputs())
     corrections = {clock: bind_text(text, catalog) for text, clock in make.statements()}

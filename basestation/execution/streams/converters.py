@@ -37,6 +37,7 @@ class ConverterStream(Stream):
         self._emitted = EmittedTuples()
         self._indexing = IndexAssigner()
         self._next = 0  # the number of the next tuple
+        self.step_begin = 0  # the number of the first tuple that the last step could make
         self._changed = NO_KEYS  # keys (tick, n) of the windows that were made or revised in this step
         self._empty: Tuples | None = None  # no tuples, with the columns of this stream
 
@@ -62,8 +63,23 @@ class ConverterStream(Stream):
         return self.block.next_due
 
     @property
+    def differs(self) -> bool:
+        """Whether it gives differences of windows."""
+        return self._how != "RStream"
+
+    @property
+    def keeps_first_windows(self) -> bool:
+        """Whether it gives all of a first window (6.2), and only what is new in the same window of a longer list."""
+        return self._how == "IStream"
+
+    @property
     def entered(self) -> IntArray:
         return self._indexing.entered
+
+    @property
+    def entering(self) -> Tuples:
+        """The tuples that entered in the last step, in order."""
+        return self._none if self._indexing.entering is None else self._indexing.entering
 
     @property
     def first_waiting(self) -> int | None:
@@ -73,9 +89,10 @@ class ConverterStream(Stream):
         return self._indexing.of(idents)
 
     def step(self, clock: int) -> None:
-        outcome = self.block.outcome
-        quiet = not len(outcome.dirty) and not len(outcome.new)  # as in most small batches
-        inserted, removed, ticks = self._no_change() if quiet else self._difference(outcome, clock)
+        self.step_begin = self._next
+        dirty, new = self._find_windows(self.block.outcome)
+        quiet = not len(dirty) and not len(new)  # as in most small batches
+        inserted, removed, ticks = self._no_change() if quiet else self._difference(dirty, new, clock)
         is_new = constant(True, len(inserted))
         self._indexing.take(inserted, is_new, removed, self.watermark)
         if self.names_index:
@@ -83,6 +100,10 @@ class ConverterStream(Stream):
         marks = tuple(mark.after_windows() for mark in self.block.marks)
         self.change = Change(inserted, is_new, removed, ticks, self.watermark, marks)
         self.counts.rows_out += len(inserted) + len(removed)
+
+    def _find_windows(self, outcome: BlockOutcome) -> tuple[WindowCombinations, WindowCombinations]:
+        """(answered windows that may look different now, new windows)."""
+        return outcome.dirty, outcome.new
 
     def _no_change(self) -> tuple[Tuples, Tuples, IntArray]:
         self._changed = NO_KEYS
@@ -95,13 +116,15 @@ class ConverterStream(Stream):
             self._empty = self.all().inserted
         return self._empty
 
-    def _difference(self, outcome: BlockOutcome, clock: int) -> tuple[Tuples, Tuples, IntArray]:
+    def _difference(
+        self, dirty: WindowCombinations, new: WindowCombinations, clock: int
+    ) -> tuple[Tuples, Tuples, IntArray]:
         """(inserted tuples, removed tuples, ticks of the windows that were made or revised)."""
-        changed = concatenate_combinations([outcome.dirty, outcome.new])
+        changed = concatenate_combinations([dirty, new])
         self._changed = np.stack([changed.tick, changed.n], axis=1)
-        first_new = int(outcome.new.number[0]) if len(outcome.new) else self.block.count
+        first_new = int(new.number[0]) if len(new) else self.block.count
         # ISTREAM and DSTREAM compare each window with the one before it.
-        affected = changed if self._how == "RStream" else self.block.with_successors(changed)
+        affected = self.block.with_successors(changed) if self.differs else changed
         now = self._evaluate(affected)
         self.counts.rows_in += len(now)
         emitted, removed = self._emitted.of(affected.number), self._none
@@ -116,7 +139,7 @@ class ConverterStream(Stream):
 
     def _evaluate(self, windows: WindowCombinations) -> WindowContents:
         """The rows to emit for each window, numbered by position."""
-        if self._how == "RStream":
+        if not self.differs:
             return self.block.frame_of(windows)
         before = self.block.before(windows)
         return (
