@@ -7,7 +7,7 @@ slice at the base station. The groups at a mote on the way are estimated from th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 
@@ -116,7 +116,8 @@ def _cells(fold: Fold, sites: Sequence[int], folded: FoldStatistics) -> float:
     """Return the number of groups for which `folded.groups` of them are hit in a slice, by bisection."""
     if not _keys(fold):
         return 1.0
-    low, high = 1.0, float(max(2, ceil(folded.groups)) ** 4)
+    readings = len(sites) * fold.slices.max_ticks(fold.interval) * folded.share
+    low, high = 1.0, max(2.0, folded.groups) ** 4 + 100 * readings  # with so many, 99.5 % of the readings hit one each
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         few = expect_contents(fold, sites, folded.share, middle).whole[0] < folded.groups

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from innet.operators.column_evaluation import ValueColumn
@@ -28,6 +28,7 @@ def heard_of(values, asked=()):
 
 @pytest.mark.promise("cheapest-placement")
 @given(st.floats(0.01, 1.0), st.floats(0.5, 20.0), st.sampled_from([(BY_VOLT,), (BY_VOLT, BY_SITE)]))
+@example(0.03125, 2.0, (BY_VOLT,))  # few readings, each with a group of its own
 def test_observed_fold_predicts_itself(share, groups, keys):
     fold = mean(*keys, child=WARM)
     heard = ObservedStatistics(NOTHING, {}, {fold: (FoldStatistics(100, share, groups, 30), SITES)})
