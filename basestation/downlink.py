@@ -94,8 +94,11 @@ def register_queries(
         if number != new:
             engine.remove(number)
         plan = without_lifetime(query.plan, world)
-        engine.add(number, plan, query.partial_sources, folds, query.reports_from, query.read_columns)
-        folds = {}
+        # The removal of a query drops folds without queries: each begins with the first query that takes its partials.
+        begin = {
+            fold: folds.pop(fold) for fold in sorted({source.number for source in query.partial_sources} & folds.keys())
+        }
+        engine.add(number, plan, query.partial_sources, begin, query.reports_from, query.read_columns)
 
 
 def _commit(

@@ -80,6 +80,21 @@ def test_a_seed_replays_a_run(tmp_path):
     assert chance(first) == chance(again) != chance(other)
 
 
+@pytest.mark.promise("checked")
+def test_same_code_draws_the_same_cases_at_small_counts(tmp_path):
+    def seed(**environment):
+        return re.search(r"MOTELOOM_SEED=(\d+)", inner(tmp_path / "tests", **environment)).group(1)
+
+    (tmp_path / "tests").mkdir()
+    (tmp_path / ".venv").mkdir()
+    small = seed()
+    (tmp_path / ".venv" / "installed.py").write_text("elsewhere = 1\n")
+    assert seed() == small
+    assert seed(MOTELOOM_COUNTS="full") != seed(MOTELOOM_COUNTS="full")
+    (tmp_path / "module.py").write_text("changed = 1\n")
+    assert seed() != small
+
+
 @pytest.mark.parametrize(("size", "count"), [("small", 1), ("full", 2)])
 def test_counts_follow_the_size_of_the_run(tmp_path, size, count):
     out = inner(tmp_path, MOTELOOM_COUNTS=size)

@@ -8,13 +8,16 @@ import pytest
 from basestation.controller import network_plan, sampling_demand
 from basestation.controller.aggregate_placement import add_query
 from basestation.controller.network_plan import NetworkPlan, PlanCache
+from basestation.controller.requirements import split_plan
 from basestation.controller.what_if import initial_world
-from basestation.downlink import deploy
+from basestation.downlink import deploy, register_queries
 from basestation.execution.engine import Engine
 from basestation.language import printer
 from basestation.planner import binder
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.planner.rewriter import rewrite
 from innet.deployment.toml_reader import read_deployment
 from innet.errors import PlacementError
 from innet.placement.agenda_scheduler import schedule_placement
@@ -85,6 +88,24 @@ def test_candidate_state_is_planned_once(counts, monkeypatch):
     for text in LAB:
         world = deploy(text, world, engine).world
     assert counts["build_schedules"] <= len(planned) and counts["schedule_placement"] <= len(planned)
+
+
+def test_fold_begins_with_the_first_query_that_takes_it():
+    """The removal of a query that is placed anew drops no fold that a later query of its tick is to begin."""
+    world, plans = replace(world_of("lab54"), pushdown=PushdownPolicy.NOTHING), PlanCache(0)
+    engine = Engine(world.catalog, live=True)
+    for text in LAB:
+        world = deploy(text, world, engine).world
+    [plan] = bind_text("SELECT site, humidity FROM lab", world.catalog)
+    candidate = add_query(plan, world, plans)
+    for number, policy in (1, PushdownPolicy.NOTHING), (2, PushdownPolicy.EVERYTHING):
+        live, tried = world.live[number], candidate.without([number])
+        tried = replace(tried, world=replace(tried.world, pushdown=policy))
+        candidate = tried.place(live, split_plan(live.plan, rewrite(live.plan)[0].root, tried.world), plans)
+    queries = {number: placed.query for number, placed in candidate.placements.items()}
+    assert [len(queries[number].partial_sources) for number in (1, 2, 3)] == [0, 1, 0]
+    register_queries(3, queries, candidate.placements, engine, world)
+    assert all(number in engine for number in queries)
 
 
 def test_lifetime_search_neither_prints_nor_parses(counts):
