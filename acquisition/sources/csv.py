@@ -7,7 +7,7 @@ about one thing that this module checks: an unclosed quote would swallow the res
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from errno import EILSEQ
+from errno import EILSEQ, ESPIPE
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,10 @@ pa.enable_signal_handlers(False)
 
 _NOT_UTF_8 = "save the file in UTF-8, or give its encoding, such as `--encoding latin-1`"
 _MOST_COLUMNS = 4096
+_SUFFIXES = (".gz", ".bz2", ".zst", ".lz4")
+"""Of compressed files, as Arrow knows them."""
+_MARKS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The first bytes of a compressed file, and its codec."""
 _END = b"\x02end\x03"
 """The values of a row that is added after the last one. If it does not come out again, a quote is open at the end."""
 
@@ -126,7 +130,7 @@ def _names(table: Any, name: str) -> list[str]:
 
 
 def read_bytes(path: str | PathLike[str], name: str) -> bytes:
-    """Return the content of a file, decompressed if its suffix says so. Raises InputError."""
+    """Return the content of a file, decompressed if it is compressed. Raises InputError."""
     try:
         with open_stream(path) as stream:
             content: bytes = stream.read()
@@ -136,16 +140,28 @@ def read_bytes(path: str | PathLike[str], name: str) -> bytes:
 
 
 def open_stream(source: str | PathLike[str] | bytes, encoding: str = "utf-8") -> Any:
-    """Open a file, or bytes, for reading in UTF-8; decompressed if its suffix says so. Raises OSError."""
+    """Open a file, or bytes, for reading in UTF-8; decompressed if its suffix or first bytes say so. Raises OSError."""
     if isinstance(source, bytes):
         stream = pa.BufferReader(source)
+        codec = _find_codec(source[:4])
     else:
         if not Path(source).is_file():
+            if Path(source).exists() and not Path(source).is_dir():
+                raise OSError(ESPIPE, "a pipe or device cannot be read twice; `-` reads standard input")
             open(source, "rb").close()  # explains why not
         if not _is_utf_8(str(source)):
             raise OSError(EILSEQ, "its name is not UTF-8; rename it")
+        with open(source, "rb") as file:
+            codec = None if Path(source).suffix in _SUFFIXES else _find_codec(file.read(4))
         stream = pa.input_stream(str(source), compression="detect")
+    if codec is not None:
+        stream = pa.CompressedInputStream(stream, codec)
     return stream if encoding == "utf-8" else pa.transcoding_input_stream(stream, encoding, "utf-8")
+
+
+def _find_codec(begin: bytes) -> str | None:
+    """Return the codec of a compressed file by its first bytes; None if it is not compressed."""
+    return next((codec for mark, codec in _MARKS.items() if begin.startswith(mark)), None)
 
 
 def _is_utf_8(name: str) -> bool:

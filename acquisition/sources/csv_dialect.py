@@ -1,5 +1,6 @@
 """The dialect of a CSV file: what separates fields, which sign begins decimals, which texts stand for null."""
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,15 @@ class CsvDialect:
         if text.lower() in _NO_VALUES:
             return f"`--null '{text}'` reads this text as null"
         return None
+
+
+def check_encoding(name: str) -> str:
+    """Return the name of an encoding of text as Python writes it. Raises ValueError if there is none."""
+    try:
+        "a".encode(name)  # others than those of text, such as rot13, have a name too
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        raise ValueError(f"there is no encoding `{name}` of text") from None
 
 
 COMMA = CsvDialect()

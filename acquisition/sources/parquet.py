@@ -90,6 +90,8 @@ def is_parquet(path: str | PathLike[str] | bytes) -> bool:
     if isinstance(path, bytes):
         return path[:4] == b"PAR1"
     path = Path(path)
+    if not path.is_file():
+        return path.suffix == ".parquet"  # the first bytes of a pipe come once
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PAR1"

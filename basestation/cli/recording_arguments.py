@@ -1,7 +1,6 @@
 """Arguments that say how recordings are written."""
 
 import argparse
-import codecs
 import re
 import tomllib
 from collections.abc import Callable
@@ -180,10 +179,11 @@ def _delimiter(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
+    from acquisition.sources.csv_dialect import check_encoding
+
     try:
-        b"a".decode(text)  # others than those of text, such as rot13, have a name too
-        return codecs.lookup(text).name
-    except (LookupError, ValueError):
+        return check_encoding(text)
+    except ValueError:
         raise argparse.ArgumentTypeError(f"there is no encoding `{text}`; expected one such as latin-1") from None
 
 

@@ -52,7 +52,7 @@ _INPUT = re.compile(r"(?P<extent>[^=@]+)(@(?P<tick>\d+))?=(?P<file>.+)", re.DOTA
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.epilog = f"""inputs are CSV (a header; an empty field is null, "" the empty string) or Parquet:
+    parser.epilog = f"""inputs are CSV (a header; an empty field is null, "" the empty string; maybe compressed) or Parquet:
   sensed   _tick, _site (or site), attributes; _arrival, the tick of delivery, if it is not _tick
   pushed   _arrival, _tick if a tuple has a timestamp of its own, attributes
   stored   attributes; --input t=A --input t@600=B gives versions of the table

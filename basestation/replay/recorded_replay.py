@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from acquisition.sources.csv_dialect import CsvDialect
+from acquisition.sources.csv_dialect import CsvDialect, check_encoding
 from acquisition.sources.input_format import PLAIN, InputFormat, TimeFormat
 from acquisition.sources.time_bounds import read_time, tick_of
 from acquisition.sources.times import check_zone
@@ -70,10 +70,7 @@ def replay(
         check_zone(zone)
     if len(delimiter) != 1:
         raise ValueError(f"expected one sign for `delimiter`, found `{delimiter}`")
-    try:
-        b"a".decode(encoding)
-    except LookupError:
-        raise ValueError(f"there is no encoding `{encoding}` of text") from None
+    check_encoding(encoding)
     catalog = read_catalog(text, tick_ms=tick_ms)
     texts = [queries] if isinstance(queries, str) else list(queries)
     statements = read_statements(texts, catalog)

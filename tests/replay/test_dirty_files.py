@@ -1,10 +1,14 @@
 """Dirty files: other delimiters, decimal commas, encodings, texts for null, bad rows, standard input, format files."""
 
+import bz2
+import gzip
 import io
+import os
 import sys
 
 import pytest
 
+import moteloom
 from acquisition.errors import InputError
 from acquisition.sources.bad_rows import BadRows
 from acquisition.sources.csv import read_table
@@ -68,6 +72,36 @@ def test_other_encodings_are_read_or_named(desk):
         assert f"`--encoding {encoding}`" in caught.value.help
     with pytest.raises(InputError, match="cannot be read as ascii"):
         read_recording(CATALOG, {"room": path}, form=InputFormat(dialect=CsvDialect(encoding="ascii")))
+
+
+def test_utf_16_is_read_as_its_error_advises(desk):
+    path = desk.folder / "utf16.csv"
+    path.write_bytes("_tick,_site,temp\n60,1,2.5\n".encode("utf-16"))
+    given = "--input", f"room={path}"
+    assert desk.replay("", *given, query=NUMBERS, code=3) == [] and "`--encoding utf-16`" in desk.errors
+    assert temps(desk, "", *given, "--encoding", "utf-16") == [("1", "2.5")]
+    found = moteloom.replay(desk.folder / "schema", {"room": path}, NUMBERS, encoding="utf-16")
+    assert [each.row for each in found.tuples()] == [(1, 2.5)]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+def test_compressed_file_is_known_by_its_first_bytes(desk, compress, monkeypatch):
+    content = compress(b"_tick,_site,temp\n60,1,2.5\n")
+    path = desk.folder / "logger.dat"
+    path.write_bytes(content)
+    assert temps(desk, "", "--input", f"room={path}") == [("1", "2.5")]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert temps(desk, "", "--input", "room=-") == [("1", "2.5")]
+    path.write_bytes(content[:20])
+    assert desk.replay("", "--input", f"room={path}", query=NUMBERS, code=3) == []
+    assert "logger.dat: cannot be read: " in desk.errors
+
+
+def test_pipe_as_a_file_points_at_standard_input(desk):
+    os.mkfifo(desk.folder / "pipe")
+    for name in (desk.folder / "pipe", "/dev/zero"):
+        assert desk.replay("", "--input", f"room={name}", query=NUMBERS, code=3) == []
+        assert "a pipe or device cannot be read twice; `-` reads standard input" in desk.errors
 
 
 @pytest.mark.parametrize("sign", [";", "|", "\t"])
