@@ -156,15 +156,15 @@ def _reading_keys(
     if recorded.columns and not (len(recorded) and corrects.all()):
         if system["_tick"] is None:
             why = f"a reading of `{extent.name}` has the tick it was sampled at"
-            raise recorded.missing("_tick", why, "`--time-column` of `moteloom replay` names another")
+            raise recorded.missing("_tick", why, "--time-column")
         if site_column is None and (extent.sites is None or len(extent.sites) != 1):
             why = f"a reading of `{extent.name}` has the site it was sampled at"
-            raise recorded.missing("_site", why, "`--site-column` of `moteloom replay` names another")
+            raise recorded.missing("_site", why, "--site-column")
     absent = np.zeros(len(recorded), np.int64), np.zeros(len(recorded), bool)
     only = absent if corrects.any() or not extent.sites else (np.full(len(recorded), extent.sites[0]), None)
     tick, has_tick = system["_tick"] or absent
     arrival, has_arrival = system["_arrival"] or absent
-    site, has_site = only if site_column is None else convert_column(recorded, site_column, _SITE, tick_ms)
+    site, has_site = only if site_column is None else _sites(recorded, site_column, tick_ms)
     if has_tick is not None:
         known = corrects if has_arrival is None else corrects & has_arrival
         _check(recorded, ~has_tick & ~known, "_tick", "SN508", "a reading needs its tick")
@@ -172,6 +172,17 @@ def _reading_keys(
         _check(recorded, ~has_site & ~corrects, site_column, "SN508", "a reading needs its site")
     states_site = _present((site, has_site), len(recorded))
     return _or_else((tick, has_tick), arrival), _or_else((arrival, has_arrival), tick), site, states_site
+
+
+def _sites(recorded: RecordedTable, name: str, tick_ms: int) -> SystemColumn:
+    """Return the column of sites. Raises InputError, which says what to do with names."""
+    try:
+        return convert_column(recorded, name, _SITE, tick_ms)
+    except InputError as error:
+        help = (
+            error.help or "sites are whole numbers: give each name a number, or declare a pushed extent with the names"
+        )
+        raise InputError(error.code, error.message, error.file, error.row, error.column, help, error.rows) from None
 
 
 def _or_else(column: SystemColumn, other: IntArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from acquisition.arrays import IntArray
 from acquisition.errors import InputError
 from acquisition.sources.arrow_arrays import numbers_to_arrow
 from gateway.source import did_you_mean
+
+_MOST_SHOWN = 20
+"""As many columns as an error names; errors are bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,9 @@ class RecordedTable:
                 help = did_you_mean(column, known) or list_columns(known)
                 raise InputError("SN504", f"unknown column `{column}`", self.name, help=help)
 
-    def missing(self, column: str, why: str, help: str | None = None) -> InputError:
-        """Return the error for a required column that is not there."""
+    def missing(self, column: str, why: str, option: str | None = None) -> InputError:
+        """Return the error for a required column that is not there. `option` names another column for it."""
+        help = f"{list_columns(self.columns)}; `{option}` of `moteloom replay` names another" if option else None
         return InputError("SN505", f"the column `{column}` is missing: {why}", self.name, help=help)
 
 
@@ -88,8 +93,12 @@ def _take(column: Any, positions: IntArray) -> Any:
 
 
 def list_columns(names: Collection[str]) -> str:
-    """Return a help line with the names of all columns."""
-    return "columns are " + ", ".join(f"`{name}`" for name in names)
+    """Return a help line with the names of all columns, or of the first of many."""
+    if not names:
+        return "it has no columns"
+    shown = ", ".join(f"`{name}`" for name in islice(names, _MOST_SHOWN))
+    more = len(names) - _MOST_SHOWN
+    return f"columns are {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def unique_names(names: Sequence[str], file: str) -> Sequence[str]:

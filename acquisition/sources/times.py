@@ -4,7 +4,7 @@ A time between two ticks counts as the earlier one. A local time that occurs twi
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -25,6 +25,19 @@ _NUMBER = r"^[+-]?[0-9]+(\.[0-9]*)?$"
 _UNITS = ((10**8, None), (10**11, 1_000_000), (10**14, 1_000), (10**17, 1))
 """(numbers below this, microseconds of their unit); smaller numbers are ticks, larger ones nanoseconds."""
 _MICROS = timedelta(microseconds=1)
+_HELP = "a time is RFC 3339 such as 2026-11-18T08:00:00Z, or a number since 1970"
+_PATTERNS = (
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%Y/%m/%d %H:%M",
+    "%Y/%m/%d %H:%M:%S",
+)
+"""How loggers write times; an error suggests the first that fits, or the first of all."""
 
 
 def check_zone(zone: str) -> tzinfo:
@@ -109,19 +122,39 @@ class TimeConversion:
         texts = array.cast(pa.string()).to_pylist()
         for at, text in enumerate(texts):
             try:
-                time = UNIX_EPOCH if text is None else self._parse(text)
+                time = UNIX_EPOCH if text is None else _parse(text, self._form.pattern)
                 found.append((_in_zone(time, zone) - UNIX_EPOCH) // _MICROS)
             except (ValueError, OverflowError):
                 wrong.append(at)
                 if not recorded.every_error:
                     break
         if wrong:
-            raise _no_time(recorded, name, wrong, texts[wrong[0]], self._form.zone or "")
+            first = texts[wrong[0]]
+            raise _no_time(recorded, name, wrong, first, self._form.zone or "", self._advise(first))
         return np.array(found, np.int64)
 
-    def _parse(self, text: str) -> datetime:
+    def _advise(self, text: str) -> str:
+        """Return how to read a text that is no time, or does not occur in its zone."""
         pattern = self._form.pattern
-        return datetime.fromisoformat(text) if pattern is None else datetime.strptime(text, pattern)
+        time = _fit(text, pattern)
+        if time is not None and time.tzinfo is None and MINYEAR < time.year < MAXYEAR:
+            return "clocks skip this time there: if those of the logger did not, give their offset, such as `--zone +01:00`"
+        if pattern is not None:
+            return f"`--time-format` is `{pattern}`: %Y is the year, %m month, %d day, %H hour, %M minute, %S second"
+        fitting = next((each for each in _PATTERNS if _fit(text, each) is not None), _PATTERNS[0])
+        return _HELP + f"; `--time-format '{fitting}'` for others"
+
+
+def _parse(text: str, pattern: str | None) -> datetime:
+    return datetime.fromisoformat(text) if pattern is None else datetime.strptime(text, pattern)
+
+
+def _fit(text: str, pattern: str | None) -> datetime | None:
+    """Return the time of a text; None if it is not written as the pattern says."""
+    try:
+        return _parse(text, pattern)
+    except ValueError:
+        return None
 
 
 def _parse_strictly(array: Any, pattern: str) -> Any:
@@ -155,9 +188,14 @@ def _guess_unit(most: float, tick_us: int) -> float:
 
 
 def _no_time(
-    recorded: RecordedTable, name: str, wrong: Sequence[int] | IntArray, value: object, zone: str = ""
+    recorded: RecordedTable,
+    name: str,
+    wrong: Sequence[int] | IntArray,
+    value: object,
+    zone: str = "",
+    help: str = _HELP,
 ) -> InputError:
+    """Return the error for rows without a time; `value` is the first."""
     message = f"expected a time{zone and f' of {zone}'}, found {quote_value(value)}"
-    help = "a time is RFC 3339 such as 2026-11-18T08:00:00Z, or a number since 1970; `--time-format '%d.%m.%Y %H:%M'` for others"
     rows = recorded.rows(wrong)
     return InputError("SN506", message, recorded.name, rows[0], name, help, rows)

@@ -104,6 +104,11 @@ def test_pipe_as_a_file_points_at_standard_input(desk):
         assert "a pipe or device cannot be read twice; `-` reads standard input" in desk.errors
 
 
+def test_sites_with_names_have_advice(desk):
+    assert desk.replay("_tick,_site,temp\n60,north,2.5\n", query=NUMBERS, code=3) == []
+    assert "expected an integer, found `north`; sites are whole numbers: give each name a number" in desk.errors
+
+
 @pytest.mark.parametrize("sign", [";", "|", "\t"])
 def test_other_delimiter_is_recognised_with_advice(desk, sign):
     desk.replay(f"_tick{sign}_site{sign}temp\n60{sign}1{sign}2\n", query=NUMBERS, code=3)

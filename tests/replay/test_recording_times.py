@@ -97,6 +97,9 @@ def test_local_time_that_clocks_skip_is_wrong(desk):
     content = "when,_site,temp\n2026-03-29 01:59:59,1,20\n2026-03-29 02:30:00,1,20\n"
     desk.replay(content, "--time-column", "when", "--zone", "Europe/Zurich", code=3)
     assert "row 2, column when: expected a time of Europe/Zurich, found `2026-03-29 02:30:00`" in desk.errors
+    assert "clocks skip this time there" in desk.errors and "`--zone +01:00`" in desk.errors
+    given = "--time-column", "when", "--zone", "+01:00", "--allow-rejected"
+    assert desk.ticks(content, *given) == [int(datetime(2026, 3, 29, 1, 30, tzinfo=UTC).timestamp())]
 
 
 def test_wrong_time_is_named_with_row_and_column(desk):
@@ -112,6 +115,26 @@ def test_time_of_a_pattern_that_does_not_exist_is_wrong(desk, wrong):
     content = f"when,_site,temp\n18.11.2026 08:00,1,20\n{wrong},2,21\n"
     desk.replay(content, "--time-column", "when", "--time-format", "%d.%m.%Y %H:%M", code=3)
     assert f"row 2, column when: expected a time, found `{wrong}`" in desk.errors
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("18.11.2026 08:00:59", "%d.%m.%Y %H:%M:%S"),
+        ("18/11/2026 08:00", "%d/%m/%Y %H:%M"),
+        ("11/18/2026 8:00:00 PM", "%m/%d/%Y %I:%M:%S %p"),
+        ("yesterday", "%d.%m.%Y %H:%M"),
+    ],
+)
+def test_wrong_time_suggests_a_pattern_that_fits(desk, text, pattern):
+    content = f"when,_site,temp\n{text},1,20\n"
+    desk.replay(content, "--time-column", "when", code=3)
+    assert f"`--time-format '{pattern}'`" in desk.errors
+
+
+def test_wrong_pattern_is_shown_with_its_fields(desk):
+    desk.replay("when,_site,temp\n18.11.2026,1,20\n", "--time-column", "when", "--time-format", "%d.%m.%y", code=3)
+    assert "`--time-format` is `%d.%m.%y`: %Y is the year" in desk.errors
 
 
 def test_pattern_without_a_field_fits_no_time(desk):
@@ -144,6 +167,10 @@ def test_recording_without_sites_or_times_names_the_options(desk):
     assert "the column `_site` is missing" in desk.errors and "`--site-column`" in desk.errors
     desk.replay("_site,temp\n1,20\n", code=3)
     assert "the column `_tick` is missing" in desk.errors and "`--time-column`" in desk.errors
+    desk.replay("Zeit,_site,temp\n1,1,20\n", code=3)
+    assert "columns are `Zeit`, `_site`, `temp`; `--time-column`" in desk.errors
+    desk.replay(",".join(["temp", "_site", *(f"c{i}" for i in range(90))]) + "\n", code=3)
+    assert "`c17` and 72 more; `--time-column`" in desk.errors
 
 
 def test_format_file_names_columns_as_the_option_does(desk):
