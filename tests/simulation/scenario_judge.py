@@ -116,8 +116,11 @@ def _read(bed, name, extent):
 
 
 def _collected(bed, name):
-    """The readings that would be delivered for a query if nothing ran on motes."""
-    return deliver_everything(rewrite(bed.station.world.queries[bed.numbers[name]].plan)[0].root)
+    """The readings that would be delivered for a query if nothing ran on motes; kept beside the plan that they are of."""
+    plan, known = bed.station.world.queries[bed.numbers[name]].plan, vars(bed).setdefault("collected", {})
+    if name not in known or known[name][0] is not plan:
+        known[name] = plan, deliver_everything(rewrite(plan)[0].root)
+    return known[name][1]
 
 
 def _filtered(bed, extent):
@@ -170,8 +173,8 @@ def _by_slices(bed, extent, fold):
     """As `merged`. A partial is beyond the horizon, and too far ahead, as its slice's first due tick is, with all that is in it
     (docs/placement.md): of one that is not, a reading that would be ahead by itself has come as late as it may."""
     operator, found = bed.station.world.folds[fold].operator, merged(bed, extent.name, fold)
-    slices, interval, begun = operator.slices, operator.interval, _begun(bed, extent)
-    found = {key: each for key, each in found.items() if key[1] >= _begins(bed, extent, fold)}
+    slices, interval, begun, first = operator.slices, operator.interval, _begun(bed, extent), _begins(bed, extent, fold)
+    found = {key: each for key, each in found.items() if key[1] >= first}
     for (site, tick), (arrival, values) in list(found.items()):
         stamp = max(begun, grid_at_or_after(slices.begin(slices.number(tick)), interval))
         if extent.late is LatePolicy.REVISE and arrival - stamp > extent.horizon:
