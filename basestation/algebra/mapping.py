@@ -1,7 +1,7 @@
 """Mapping: a plan with every expression changed; the operators stay where they are."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from operator import is_not
 from typing import Any
 
 from basestation.algebra.expression import Expression
@@ -16,11 +16,11 @@ def map_expressions(root: PlanNode, change: Callable[[Expression], Expression]) 
 
 def _map_node(node: PlanNode, change: Callable[[Expression], Expression]) -> PlanNode:
     new = {}
-    for field in fields(node):
-        old = getattr(node, field.name)
+    for name in node.__dataclass_fields__:  # `fields` makes a tuple of them at each call
+        old = getattr(node, name)
         changed = _map_value(old, change)
         if changed is not old:
-            new[field.name] = changed
+            new[name] = changed
     return copy_with(node, **new) if new else node
 
 
@@ -32,6 +32,6 @@ def _map_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
     if isinstance(value, Expression):
         return change(value)
     if isinstance(value, tuple):
-        changed = tuple(_map_value(inner, change) for inner in value)
-        return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+        changed = tuple([_map_value(inner, change) for inner in value])
+        return changed if any(map(is_not, changed, value)) else value
     return value

@@ -6,6 +6,7 @@ Tuples of a stream carry two tags, tick and index, that selections and projectio
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import is_not
 from typing import Self, TypeVar
 
 from basestation.algebra.expression import Column, Expression
@@ -82,13 +83,14 @@ def rebuild(node: PlanNode, change: Callable[[PlanNode], PlanNode]) -> PlanNode:
     while pending:
         found, below_done = pending.pop()
         children = found.children
-        if not below_done and children:
-            pending.append((found, True))
-            pending.extend((child, False) for child in reversed(children))
-            continue
-        changed = tuple(done[len(done) - len(children) :])
-        del done[len(done) - len(children) :]
-        if any(new is not old for new, old in zip(changed, children, strict=True)):
-            found = found.with_children(changed)
+        if children:
+            if not below_done:
+                pending.append((found, True))
+                pending.extend([(child, False) for child in reversed(children)])
+                continue
+            changed = tuple(done[-len(children) :])
+            del done[-len(children) :]
+            if any(map(is_not, changed, children)):
+                found = found.with_children(changed)
         done.append(change(found))
     return done[0]
