@@ -64,7 +64,9 @@ class ReportedState:
 
 def is_up_to_date(desired: DesiredState, reported: ReportedState) -> bool:
     """Return whether the mote has reported all desired images."""
-    return reported.boot is not None and not any(_outdated_image(desired, reported, kind) for kind in ORDER)
+    if reported.boot is None:
+        return False
+    return not any([_outdated_image(desired, reported, kind) for kind in ORDER])
 
 
 def plan_messages(

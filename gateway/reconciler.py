@@ -175,7 +175,8 @@ class MoteReconciler:
         """Handle what time brings about. Returns TIME frames and gap requests, to be sent now or not at all."""
         if self.state in (*CONFIRMED, MoteState.INSTALLING) and now - self._heard_at >= self.policy.silence_ms:
             self._handle(MoteEvent.SILENCE, now)
-        if self.link.longest_payload > self.room():  # the path became longer after the chunks were cut
+        # The path may have become longer after the chunks were cut.
+        if not self.link.idle and self.link.longest_payload > self.room():
             self._withdraw_images()
             self._has_news = True
         if not self.link.idle:
@@ -188,8 +189,10 @@ class MoteReconciler:
             return []
         if now >= self._time_sent_at + self.policy.time_ms:
             self._handle(MoteEvent.CLOCK_DUE, now)
-        if gaps := list(self.gap_requests.due(self.link.missing(), now)):
-            self._handle(MoteEvent.GAP, now)
+        gaps = list(self.gap_requests.due(self.link.missing(), now))
+        if not gaps:
+            return self._time_frames(now)
+        self._handle(MoteEvent.GAP, now)
         room = self.room()
         return [
             *self._time_frames(now),

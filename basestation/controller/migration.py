@@ -68,7 +68,7 @@ def advance_migrations(
 ) -> World:
     """The world after each migration took its next step if it can. `settled` are the motes with their desired state."""
     for query in tuple(world.live.values()):
-        if query.needs and query.migration is not None:
+        if query.migration is not None and query.needs:
             world = _advance(query, query.migration, world, engine, settled, plans, notify)
     return world
 
