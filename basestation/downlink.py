@@ -87,18 +87,15 @@ def plan_query(
 def register_queries(
     new: int, queries: Mapping[int, QueryRecord], placements: Placements, engine: Engine, world: World
 ) -> None:
-    """Let the engine run a new query, and anew the queries of the same tick whose placement changed with it."""
+    """Let the engine run a new query, and anew those of its tick that are placed anew; a fold begins with the first that takes it."""
     folds = {number: fold for placed in placements.values() for number, fold in placed.new_folds.items()}
     for number in (new, *sorted(queries.keys() - {new})):
-        query = queries[number]
+        query, sources = queries[number], queries[number].partial_sources
         if number != new:
             engine.remove(number)
+        begin = {source.number: folds.pop(source.number) for source in sources if source.number in folds}
         plan = without_lifetime(query.plan, world)
-        # The removal of a query drops folds without queries: each begins with the first query that takes its partials.
-        begin = {
-            fold: folds.pop(fold) for fold in sorted({source.number for source in query.partial_sources} & folds.keys())
-        }
-        engine.add(number, plan, query.partial_sources, begin, query.reports_from, query.read_columns)
+        engine.add(number, plan, sources, begin, query.reports_from, query.read_columns)
 
 
 def _commit(

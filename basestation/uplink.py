@@ -51,6 +51,7 @@ def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Arch
     for sampling, batch in readings.filtered:
         valid = select_valid_reports(sampling, batch, world)
         archive.append_reports(world.catalog.extents[sampling.extent], valid)
+        world = world.with_filter_reports(sampling.extent, valid.tick)
         engine.deliver(sampling.extent, valid)
     batches = []
     for columns in partials:

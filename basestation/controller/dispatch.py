@@ -73,7 +73,8 @@ def _longer_limits(before: Mapping[int, int], after: Mapping[int, int]) -> dict[
 def find_reporting_starts(query: QueryRecord, world: World, target: World, now: int) -> dict[str, int]:
     """By extent, the tick from which on filter reports hold for a new query: not before motes test its conditions.
 
-    `world` is the world without the query, `target` the one with its desired state.
+    Where it comes amid a tick, reports of that tick may be here already, of motes that did not know it. `world` is the
+    world without the query, `target` the one with its desired state.
     """
     found = dict(query.reports_from)
     for extent in find_renewed_extents(query, world):
@@ -82,5 +83,5 @@ def find_reporting_starts(query: QueryRecord, world: World, target: World, now: 
         else:
             sampling = target.scheduled.current(extent)
             begin = now if sampling is None else sampling.epochs.start
-        found[extent] = max(found[extent], begin)
+        found[extent] = max(found[extent], begin, world.unreported_from.get(extent, 0))
     return found

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from acquisition.arrays import IntArray
 from acquisition.extent import Catalog
 from acquisition.schedule_builder import NO_SCHEDULES, ScheduleSet
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
@@ -43,6 +44,7 @@ class World:
     topology: Topology = field(default_factory=Topology)
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
     silence_limits: Mapping[int, int] = field(default_factory=dict)  # by mote, how many ticks it may be silent
+    unreported_from: Mapping[str, int] = field(default_factory=dict)  # by extent: behind all filter reports so far
     silent: frozenset[int] = frozenset()  # motes that the routing tree avoids
     folds: Mapping[int, PlacedOperator] = field(default_factory=dict)
     fold_gap: int = 0  # numbers that the next new fold leaves out, as a station before a restore may have used them
@@ -75,6 +77,11 @@ class World:
             return replace(self, topology=topology)
         tree = update_tree(self.tree, topology, self.silent, known=self.declared_motes)
         return replace(self, topology=topology, tree=tree)
+
+    def with_filter_reports(self, extent: str, ticks: IntArray) -> "World":
+        """The world after motes reported readings of these ticks as filtered."""
+        first = max(self.unreported_from.get(extent, 0), int(ticks.max(initial=-1)) + 1)
+        return replace(self, unreported_from={**self.unreported_from, extent: first})
 
     def with_silent(self, silent: frozenset[int]) -> "World":
         """The world with another set of silent motes."""

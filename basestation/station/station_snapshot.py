@@ -18,7 +18,7 @@ from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
 from basestation.station.query_accounts import TIMER
 from basestation.station.service import Station, ignore_migration
 
-_HEAD = b"moteloom station 10 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
+_HEAD = b"moteloom station 11 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
 """The first number is one more wherever a class of the station keeps something else."""
 
 

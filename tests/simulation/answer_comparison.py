@@ -62,7 +62,9 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=Mappin
         engine.remove(-number)
     for name, batch in batches:
         engine.deliver(name, batch.take((batch.arrival > engine.clock) & (batch.arrival <= clock)))
-    return now_of(schema_of(given.number, given.bound), split_by_query(engine.on_clock(clock + silent)))
+    # No tick is over yet where the run ends in the tick in which the query came.
+    updates = engine.on_clock(clock + silent) if clock + silent > engine.clock else []
+    return now_of(schema_of(given.number, given.bound), split_by_query(updates))
 
 
 def now_of(shape, updates):

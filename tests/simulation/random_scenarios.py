@@ -121,9 +121,9 @@ class Maker:
     # --- queries -----------------------------------------------------------------------------------------------------
 
     def asked(self, name):
-        """From the beginning or later, to the end or not."""
-        at = self.pick(0, 0, 1_000 * self.rng.randrange(0, self.seconds * 2 // 3, 2))
-        until = self.pick(None, None, None, at + 1_000 * self.rng.randrange(20, 120, 2))
+        """From the beginning or later, also amid a tick, to the end or not."""
+        at = self.pick(0, 0, 250 * self.rng.randrange(0, self.seconds * 8 // 3))
+        until = self.pick(None, None, None, at + 250 * self.rng.randrange(80, 480))
         return ScenarioQuery(name, self.query() + self.clause(), at, until)
 
     def query(self):

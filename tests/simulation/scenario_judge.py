@@ -45,13 +45,30 @@ class Way:
 
 
 def remembering(bed):
-    """Keeps what a station forgets: to be called while time goes by."""
-    bed.earlier = {}  # samplings in their order, some of which will have lost their numbers to others
+    """Keeps what a station forgets: to be called while time goes by.
+
+    Samplings are kept in their order, some of which will have lost their numbers to others, each with the time in microseconds
+    up to which the station had taken frames when it was made: by a query that came or went, or after frames were taken.
+    """
+    bed.earlier = {}
     bed.ways = {}  # by name
     names = {}  # by number: of a day of queries that come and go only those that live are looked at
+    change_queries = getattr(
+        bed, "_change_queries", lambda: None
+    )  # a vector testbed has all queries from the beginning on
+
+    def note_samplings():
+        for sampling in bed.station.world.scheduled.samplings.values():
+            bed.earlier.setdefault(sampling, 1_000 * (bed._now_ms - 1))
+
+    def change():
+        change_queries()
+        note_samplings()
+
+    bed._change_queries = change
 
     def look(_):
-        bed.earlier |= dict.fromkeys(bed.station.world.scheduled.samplings.values())
+        note_samplings()
         if len(names) < len(bed.numbers):
             names.update({number: name for name, number in bed.numbers.items()})
         for name in [names[number] for number in bed.station.world.live if number in names]:
@@ -101,13 +118,19 @@ def delivered(bed, extent=None):
     """(site, tick) -> the tick in which it reached the base station first, and what was measured, by the trace alone; of an extent,
     or of the first."""
     extent = extent or next(iter(bed.catalog)).name
-    samplings, within = samplings_of(bed), {}
+    within = _posted(bed, extent, samplings_of(bed))
+    return _arrived(bed, extent, within, lambda channel, mote: channel.senders is None or mote in channel.senders)
+
+
+def _posted(bed, extent, samplings):
+    """(origin, boot, number) of a frame -> the (site, tick) of the readings and filter reports of an extent that are in it."""
+    within = {}
     for e in bed.trace.of("posted"):
         sampling = samplings(e["sampling"], e.time)
         if sampling.extent == extent:
             ticks = map(sampling.epochs.tick, range(e["first"], e["first"] + e["count"]))
             within[e.mote, e["boot"], e["seq"]] = [(e.mote, tick) for tick in ticks]
-    return _arrived(bed, extent, within, lambda channel, mote: channel.senders is None or mote in channel.senders)
+    return within
 
 
 def _read(bed, name, extent):
@@ -124,14 +147,17 @@ def _collected(bed, name):
 
 
 def _filtered(bed, extent):
-    """{(site, tick): whether the station accepts the report} of filtered readings: not if a later sampling was in effect."""
-    samplings, found = samplings_of(bed), {}
+    """{(site, tick): whether the station accepts the report} of filtered readings: not if a later sampling was in effect, unless
+    the report was here before that was made."""
+    samplings, made, found = samplings_of(bed), getattr(bed, "earlier", {}), {}
     known = [each for each in _samplings(bed) if each.extent == extent]
+    came = _first_taken(bed, _posted(bed, extent, samplings))
     for e in bed.trace.of("produced"):
         sampling = samplings(e["sampling"], e.time)
         if e["filtered"] and sampling.extent == extent:
-            later = known[known.index(sampling) + 1 :]
-            found[e.mote, e["tick"]] = not any(each.epochs.start <= e["tick"] for each in later)
+            place = e.mote, e["tick"]
+            later = [each for each in known[known.index(sampling) + 1 :] if each.epochs.start <= e["tick"]]
+            found[place] = not any(came.get(place, inf) > made.get(each, -inf) for each in later)
     return found
 
 
@@ -213,24 +239,36 @@ def _asked(bed, fold):
 
 
 def _came(bed, options):
-    return (bed.scenario.begin_ms + options.at_ms) // bed.scenario.deployment.tick_ms
+    """The clock tick in which a query was submitted: with the first look that is not before its time."""
+    look_ms = _look_ms(bed.scenario)
+    return (bed.scenario.begin_ms + -(-options.at_ms // look_ms) * look_ms) // bed.scenario.deployment.tick_ms
+
+
+def _look_ms(scenario):
+    return scenario.look_ms or max(1, scenario.deployment.tick_ms // LOOKS_PER_TICK)
 
 
 def _arrived(bed, extent, within, sent=lambda channel, mote: True):
     """`within` has the (site, tick) of the readings that are in each frame, and `sent` tells which channels are."""
     tick_us, trace = bed.scenario.deployment.tick_ms * 1_000, bed.trace
-    samplings, measured, found = samplings_of(bed), {}, {}
+    samplings, measured = samplings_of(bed), {}
     for e in trace.of("produced"):
         sampling = samplings(e["sampling"], e.time)
         if sampling.extent == extent:
             values = zip(sampling.channels, e["values"], strict=True)
             measured[e.mote, e["tick"]] = {each.attribute: value for each, value in values if sent(each, e.mote)}
+    return {place: (at // tick_us, measured[place]) for place, at in _first_taken(bed, within).items()}
+
+
+def _first_taken(bed, within):
+    """(site, tick) -> when the station took it first, in microseconds; `within` has what is in each frame."""
     # A vector testbed has no wire: frames that reached the gateway are at the station.
-    wired = trace.of("arrived")
-    for e in wired or trace.of("delivered"):
-        tick = (_taken(bed, e.time) if wired else e.time) // tick_us
-        for reading in within.get((e["origin"], e["boot"], e["seq"]), ()):
-            found.setdefault(reading, (tick, measured[reading]))
+    wired, found = bed.trace.of("arrived"), {}
+    for e in wired or bed.trace.of("delivered"):
+        places = within.get((e["origin"], e["boot"], e["seq"]), ())
+        at = (_taken(bed, e.time) if wired else e.time) if places else None
+        for place in places:
+            found.setdefault(place, at)
     return found
 
 
@@ -238,10 +276,7 @@ def _taken(bed, time):
     """When the station took what came at a time, in microseconds: it looks now and then, at the latest a millisecond before a tick
     ends, and while it is away all waits for it."""
     scenario = bed.scenario
-    begun, look = (
-        scenario.begin_ms * 1_000,
-        1_000 * (scenario.look_ms or max(1, scenario.deployment.tick_ms // LOOKS_PER_TICK)),
-    )
+    begun, look = scenario.begin_ms * 1_000, 1_000 * _look_ms(scenario)
     time += (begun - 1_000 - time) % look
     for fault in scenario.faults:
         begin, end = (begun + (ms or 0) * 1_000 for ms in (fault.at_ms, fault.until_ms))

@@ -142,3 +142,20 @@ def test_late_report_of_earlier_filter_does_not_count(kind):
         tick - bed.scenario.begin_ms // 1_000: of["hall"][0] for (tick, _), (of, _) in answers(bed, "199").items()
     }
     assert all(covered[tick] <= 7 for tick in range(200, 250, 10))
+
+
+@pytest.mark.promise("placement")
+@pytest.mark.parametrize("after_ms", [0, 500, 750])
+def test_query_amid_a_tick_ignores_reports_that_are_here(after_ms):
+    """By then some motes have said that they filtered the reading of this tick, which the new query asks for."""
+    asked = ("temp > 22", 0), ("temp <= 22", 300_000 + after_ms)
+    queries = tuple(
+        ScenarioQuery(condition, f"SELECT site, temp FROM hall [NOW] WHERE {condition}", at, None)
+        for condition, at in asked
+    )
+    bed = run_scenario(replace(read_scenario(FOLDER / "calm.toml"), queries=queries), 360)
+    first, second = [judge(bed, query.name) for query in queries]
+    assert first >= 30 and second >= 6
+    found, tick = answers(bed, "temp <= 22"), bed.scenario.begin_ms // 1_000 + 300
+    assert found[tick, 1] == ({"hall": [4, 8]}, [])  # those that the first query has taken; the others may pass
+    assert found[tick + 10, 1][0] == {"hall": [8, 8]}
