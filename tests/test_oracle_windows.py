@@ -100,6 +100,21 @@ def test_3_7_row_window_counts_tuples_of_its_own_stream():
     assert windows(R, data, text) == [(2, [1, 3]), (5, [5, 6])]
 
 
+def test_3_7_projection_keeps_rows_that_are_empty():
+    """The reading of tick 1 is taken back before the query, which begins in the past. Rows are those of indexes without a selection:
+
+    v             1   x   3   4
+    index         1   2   3   4
+    row, SINCE 2 -1   0   1   2
+    v > 0         1       3   4
+    row, SINCE 2  0       1   2
+    """
+    data = {"r": [*sensed([1, 2, 3, 4]), {"_tick": 1, "_site": 1, "_arrival": 4, "_weight": -1}]}
+    for source, first in ("r", [3]), ("(SELECT v FROM r)", [3]), ("(SELECT v FROM r WHERE v > 0)", [1, 3]):
+        text = f"SELECT v FROM {source} [FROM NOW-1 TO NOW SLIDE 1 ROW] SINCE 2"
+        assert windows(R, data, (text, 5))[:2] == [(2, first), (3, [3, 4])]
+
+
 def test_3_8_three_tuples_at_one_tick_make_three_windows():
     """Three tuples at tick 4, a window for each row over NOW-1 to NOW:
 

@@ -109,7 +109,8 @@ class ExtentStream:
 
 
 class SelectStream:
-    """StreamSelect and StreamProject (figures 1 and 3): index, tick and arrival are kept (7), rows are its own (3.7)."""
+    """StreamSelect and StreamProject (figures 1 and 3): index, tick and arrival are kept (7), and without a predicate rows
+    too; the rows of a selection are its own (3.7)."""
 
     def __init__(self, child, columns, predicate, items, excludes, site_places, context):
         self.child, self.columns, self.predicate, self.items = child, columns, predicate, items
@@ -124,16 +125,25 @@ class SelectStream:
         return self.child.watermark(clock)
 
     def view(self, clock):
+        if self.predicate is None:
+            return self._project(self.child.view(clock))
         looked_before(self)
         if clock != self.at:
             self.at, self.seen = clock, self._look(clock)
         return self.seen
 
+    def _project(self, below):
+        tuples = [x for x in below.tuples if self.limit is None or x.arrival <= self.limit]
+        if self.items is None:
+            return View(tuples, below.arrivals)
+        rows = [tuple(item(Env(x.values, x.tick, x.index)) for item in self.items) for x in tuples]
+        return View([replace(x, values=row) for x, row in zip(tuples, rows, strict=True)], below.arrivals)
+
     def _look(self, clock):
         passing = {}
         for position, x in enumerate(self.child.view(clock).tuples):
             env = Env(x.values, x.tick, x.index)
-            if self.predicate is None or self.predicate(env) is True:
+            if self.predicate(env) is True:
                 row = x.values if self.items is None else tuple(item(env) for item in self.items)
                 passing[x.ident] = (position, x, row)
         # One that is taken back, or selected no longer, leaves its row empty (12.1).
