@@ -30,12 +30,15 @@ class Purpose(IntEnum):
 
 
 @overload
-def draw(*names: int) -> int: ...
+def draw(*names: int, begun: int = 0) -> int: ...
 @overload
-def draw(*names: Any) -> np.ndarray: ...
-def draw(*names: Any) -> Any:
-    """64 random bits. Put arrays last: the integers before them are mixed only once."""
-    bits: Any = 0
+def draw(*names: Any, begun: Any = 0) -> np.ndarray: ...
+def draw(*names: Any, begun: Any = 0) -> Any:
+    """64 random bits. Put arrays last: the integers before them are mixed only once.
+
+    `begun` is the draw of the names before, where many draws begin with them: `draw(3, begun=draw(1, 2)) == draw(1, 2, 3)`.
+    """
+    bits: Any = begun
     for name in names:
         bits = _mix((bits ^ name) * STEP & MASK)
     return bits

@@ -4,14 +4,16 @@
 radios. `RadioMedium` works with both.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from acquisition.arrays import AnyArray
 from gateway.frame import BROADCAST, MAX_FRAME
-from simulator.counter_rng import Purpose, draw, uniform
+from simulator.counter_rng import MASK, Purpose, draw, uniform
 from simulator.energy import EnergyAccount, Timing
 from simulator.kernel import MS, Kernel
 from simulator.trace import Trace
@@ -85,6 +87,12 @@ class NullChannel:
     def is_received(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
         return True
 
+    def find_receivers(self, sender: int, others: Sequence[int], epoch: int, attempt: int) -> Sequence[int]:
+        return others
+
+    def note_changed_links(self) -> None:
+        """All links stay perfect."""
+
 
 class LossyChannel:
     """The delivery ratio of each link and direction, which may change during the simulation.
@@ -96,6 +104,8 @@ class LossyChannel:
                  mtu: int = MAX_FRAME) -> None:  # fmt: skip
         self.ratios, self.mtu = dict(ratios), mtu
         self.seed, self.bursts = seed, bursts
+        self._begun: dict[tuple[Purpose, int, int], int] = {}  # what all draws of a link begin with
+        self._links: dict[int, tuple[AnyArray, AnyArray, AnyArray]] = {}  # by sender: receivers, ratios, begun draws
 
     def ratio(self, sender: int, receiver: int) -> float:
         """The share of frames that a link delivers in good times."""
@@ -108,7 +118,30 @@ class LossyChannel:
             return False  # as for most pairs: skip the draw
         if self.bursts and is_bad(self.bursts, self.seed, link_of(sender, receiver), epoch):
             ratio *= self.bursts.left
-        return uniform(draw(self.seed, purpose, link_of(sender, receiver), epoch, attempt)) < ratio
+        return uniform(draw(epoch, attempt, begun=self._begin_draw(purpose, sender, receiver))) < ratio
+
+    def find_receivers(self, sender: int, others: Sequence[int], epoch: int, attempt: int) -> Sequence[int]:
+        """Those of `others`, ascending, that receive an attempt to reach all: as `is_received` of each, in one go."""
+        if self.bursts:
+            return [each for each in others if self.is_received(Purpose.FRAME, sender, each, epoch, attempt)]
+        if sender not in self._links:
+            there = sorted(receiver for (source, receiver), ratio in self.ratios.items() if source == sender and ratio)
+            begun = [self._begin_draw(Purpose.FRAME, sender, receiver) for receiver in there]
+            ratios = [self.ratio(sender, receiver) for receiver in there]
+            self._links[sender] = np.array(there, np.int64), np.array(ratios), np.array(begun, np.uint64)
+        receivers, ratios_of, begun_of = self._links[sender]
+        found: list[int] = receivers[uniform(draw(epoch & MASK, attempt & MASK, begun=begun_of)) < ratios_of].tolist()
+        return found
+
+    def note_changed_links(self) -> None:
+        """Use the ratios as they are now."""
+        self._links.clear()
+
+    def _begin_draw(self, purpose: Purpose, sender: int, receiver: int) -> int:
+        key = purpose, sender, receiver
+        if key not in self._begun:
+            self._begun[key] = draw(self.seed, purpose, link_of(sender, receiver))
+        return self._begun[key]
 
 
 def link_of(sender: Number, receiver: Number) -> Number:
@@ -197,13 +230,21 @@ class RadioMedium:
     def _arrive(self, message: bytes, sender: RadioNode, receiver: int, key: AttemptKey, transmission: _Transmission,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
         came = known = False
-        for number in self._all_but(sender.number) if receiver == BROADCAST else (receiver,):
+        numbers: Sequence[int] = (receiver,)
+        may_collide, is_for_all = transmission in self._slotted, receiver == BROADCAST
+        if is_for_all:
+            numbers = [number for number in sorted(self._nodes) if number != sender.number]
+            if not may_collide:
+                numbers = self.channel.find_receivers(sender.number, numbers, key.epoch, key.draw)
+        for number in numbers:
             node = self._nodes.get(number)
             if node is None or not node.listening or self._cut & {sender.number, number}:
                 continue
-            if self._collides(transmission, number):
+            if may_collide and self._collides(transmission, number):
                 self._trace.record(transmission.end, number, "disturbed", sender=sender.number)
-            elif self.channel.is_received(Purpose.FRAME, sender.number, number, key.epoch, key.draw):
+            elif (is_for_all and not may_collide) or self.channel.is_received(
+                Purpose.FRAME, sender.number, number, key.epoch, key.draw
+            ):
                 taken = self._deliver(message, sender.number, node, key.number)
                 came = came or taken
                 if taken and receiver != BROADCAST:
@@ -223,16 +264,13 @@ class RadioMedium:
         return taken
 
     def _collides(self, transmission: _Transmission, receiver: int) -> bool:
-        return transmission in self._slotted and any(
+        return any(
             other.begin < transmission.end
             and transmission.begin < other.end
             and other.sender != transmission.sender
             and (other.sender == receiver or self.channel.ratio(other.sender, receiver) > AUDIBLE)
             for other in self._slotted
         )
-
-    def _all_but(self, sender: int) -> Iterable[int]:
-        return [number for number in sorted(self._nodes) if number != sender]
 
     def poll(self, sender: RadioNode, receiver: int) -> None:
         """`sender` listens: `receiver`, which has just acknowledged its frame, may send the frames that wait for it."""
@@ -257,6 +295,7 @@ class RadioMedium:
 
     def changed(self) -> None:
         """Links or radios have changed: let all radios notice after NOTICE_US."""
+        self.channel.note_changed_links()
         at = self._kernel.now + NOTICE_US
         if at != self._noticed_at:
             self._noticed_at = at

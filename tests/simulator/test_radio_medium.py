@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from gateway.codec import decode, encode
 from gateway.frame import BROADCAST, Frame, FrameKind, MoteId
 from innet.costs.hardware import MAX_ATTEMPTS, load_hardware
+from simulator.counter_rng import Purpose, draw, uniform
 from simulator.energy import EnergyAccount, Timing, spent
 from simulator.kernel import Kernel
 from simulator.mac import MacLayer, RetryPolicy
-from simulator.radio_medium import Bursts, LossyChannel, NullChannel, RadioMedium, is_bad
+from simulator.radio_medium import Bursts, LossyChannel, NullChannel, RadioMedium, is_bad, link_of
 from simulator.trace import Trace
 
 TELOSB = load_hardware("telosb")
@@ -127,6 +128,24 @@ def test_broadcast_reaches_all_receivers_once():
     bench.kernel.run_until(10**9)
     assert [len(bench.ears[n].heard) for n in (2, 3, 4)] == [1, 1, 0]
     assert bench.outcomes[0][0] == 1
+
+
+@pytest.mark.promise("deterministic")
+@given(
+    seed=st.integers(0, 2**32), ratios=st.lists(st.sampled_from([0.0, 0.3, 0.7, 1.0]), min_size=6, max_size=6), epoch=st.integers(-1, 2**40)
+)  # fmt: skip
+def test_broadcast_draws_as_frames_to_each_receiver(seed, ratios, epoch):
+    """Also after a link has changed."""
+    others = [2, 3, 4, 5, 6, 7]
+    channel = LossyChannel({(1, other): ratio for other, ratio in zip(others, ratios, strict=True)}, seed)
+    for changed in ({}, {(1, 4): 1.0 - ratios[2]}):
+        channel.ratios |= changed
+        channel.note_changed_links()
+        for attempt in range(20):
+            each = [other for other in others if channel.is_received(Purpose.FRAME, 1, other, epoch, attempt)]
+            assert channel.find_receivers(1, others, epoch, attempt) == each
+            drawn = [uniform(draw(seed, Purpose.FRAME, link_of(1, other), epoch, attempt)) for other in others]
+            assert each == [o for o, luck in zip(others, drawn, strict=True) if luck < channel.ratio(1, o)]
 
 
 def test_sleeping_or_cut_radio_receives_nothing():
