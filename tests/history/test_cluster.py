@@ -26,14 +26,14 @@ from tests.history.cluster import Cluster, free_port
 from tests.history.in_spark import archive
 
 SCHEMA = "lab: sensed (site:integer, temp:integer) every 1 min at sites 1, 2, 3 wait 5 sec\n"
-DAYS = 24
+DAYS = 8
 HEAVY = "SELECT COUNT(*) AS n FROM lab [FROM NOW-2 DAY TO NOW SLIDE 1 MIN]"
 """Each reading stands in 2,880 windows: Spark is at work for a while."""
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """An archive of 24 days in 24 folders, a reading every minute of three sites."""
+    """An archive of 8 days in 8 folders, a reading every minute of three sites."""
     root = tmp_path_factory.mktemp("data")
     (root / "schema.sneeql").write_text(SCHEMA)
     rows = [
