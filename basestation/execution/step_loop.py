@@ -104,7 +104,7 @@ class StepLoop:
         """Return when an update may be due; compute it after a step, and with it whether one step may end several clock ticks."""
         if self._next_due is None:
             groups = self._registry.groups
-            self._multi_tick = all(group.multi_tick for group in groups) and not self._announced
+            self._multi_tick = all(group.multi_tick for group in groups)
             self._next_due = find_earliest(group.next_due for group in groups)
         return self._next_due
 
