@@ -57,7 +57,10 @@ class OutputGroup:
         """Whether one step may end several clock ticks in which nothing comes late: no answer depends on when it is given."""
         windows_of_indexes = self._indexed and self.blocks
         return not (
-            self.answers_early or self._scans or windows_of_indexes or any(block.loops for block in self.blocks)
+            self.answers_early
+            or windows_of_indexes
+            or any(not scan.is_over for scan in self._scans)
+            or any(block.loops for block in self.blocks)
         )
 
     @property

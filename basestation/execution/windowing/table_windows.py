@@ -27,6 +27,11 @@ class ScanWindows:
         self._next = self.needed = grid_at_or_after(start, interval)
         """`needed`: no tick before it is scanned again."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no scan comes, and nothing that comes changes an earlier one."""
+        return False
+
     def describe(self) -> OperatorDescription:
         return OperatorDescription(
             f"scan {self.table.extent.name}", f"newest version every {self.interval} ticks", self._describe_rows()
@@ -99,6 +104,10 @@ class OnceWindow(ScanWindows):
         super().__init__(table, 1, columns, start)
         self._start = start
         self._given = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._given and self.watermark >= self._start
 
     def describe(self) -> OperatorDescription:
         return OperatorDescription(f"read {self.table.extent.name}", "once, at the start", self._describe_rows())
