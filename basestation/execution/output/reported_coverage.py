@@ -20,14 +20,16 @@ class ReportedCoverage:
         self._ranged = ranged
         self._counts: dict[str, tuple[Counts, Counts]] = {}
 
-    def find_changed(self, numbers: IntArray, covered: CoverageColumns) -> BoolArray:
-        """Return a mask of the windows whose coverage differs from the reported one: (windows,) or (windows, ranges)."""
-        mask: BoolArray = np.zeros(len(numbers), bool)
+    def find_changed(self, numbers: IntArray, covered: CoverageColumns, touched: BoolArray | None = None) -> BoolArray:
+        """Return a mask of the windows whose coverage differs from the reported one: (windows,) or (windows, ranges).
+
+        With ranges, `touched` is a mask of those that may differ. A pushed extent has no coverage.
+        """
+        mask: BoolArray = np.zeros(len(numbers) if touched is None else touched.shape, bool)
         for name, of in covered.items():
             for reported, now in zip(self._counts_of(name, of), of or (), strict=bool(of)):
-                differs = reported[numbers] != now
-                mask = differs if mask.shape != differs.shape else mask | differs
-        return mask
+                mask |= reported[numbers] != now
+        return mask if touched is None else mask & touched
 
     def record(self, numbers: IntArray, covered: CoverageColumns, changed: BoolArray | None = None) -> None:
         """Record the coverage of windows as reported; only what is `changed`, if that is given."""

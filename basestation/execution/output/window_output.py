@@ -288,9 +288,8 @@ class WindowOutput(Operator):
         now = {stretched: self.block.dirty_content(dirty, stretched) for stretched in self.block.snapshot_modes}
         old = outcome.old
         covered = self.block.coverage(dirty)
-        changed, touched = self._covered.find_changed(dirty.number, covered), self.block.touched(dirty)
-        if touched is not None:
-            changed &= touched
+        touched = self.block.touched(dirty)
+        changed = self._covered.find_changed(dirty.number, covered, touched)
         self._covered.record(dirty.number, covered, touched)
         for member, which, added, added_at, removed, removed_at in self._find_differences(now, old, changed):
             windows = dirty.take(which)

@@ -21,6 +21,8 @@ WHOLE = "SELECT COUNT(*) AS n, AVG(v) AS m, SUM(x) AS s FROM road {}"
 UNSHOWN = "SELECT MAX(v) AS m FROM road {} GROUP BY site"
 HAVING = "SELECT v, SUM(w) AS s, MAX(x) AS x FROM road {} GROUP BY v HAVING COUNT(*) > 1"
 ORDERED = "SELECT FIRST(v) AS first, LAST(x) AS last, STDEV(x) AS d FROM road {} GROUP BY site"
+PLAIN = 100
+"""The number of a plain query beside those with windows."""
 TEXTS = (GROUPED, GROUPED, WHOLE, HAVING, UNSHOWN, ORDERED)
 
 
@@ -71,13 +73,16 @@ def test_queries_with_own_range_give_updates_of_query_alone(tidy_every, interval
 
 
 def answers_of(engine, recording, clocks):
-    """The current rows and coverage of each window of each query, after deliveries up to each of some clock ticks."""
+    """The current rows and coverage of each window of each query, after deliveries up to each of some clock ticks.
+
+    The query PLAIN gives no windows; beside it an engine tracks no versions.
+    """
     shown, covered, begin = {}, {}, -1
     for clock in clocks:
         batch = recording.batches["road"]
         engine.deliver("road", batch.take((batch.arrival > begin) & (batch.arrival <= clock)))
         begin = clock
-        for update in split_singly(engine.on_clock(clock)):
+        for update in (each for each in split_singly(engine.on_clock(clock)) if each.query != PLAIN):
             for tick, _, _, _, coverage, added, removed in plainly(update):
                 rows = shown.setdefault((update.query, tick), Counter())
                 rows.update(added)
@@ -87,8 +92,9 @@ def answers_of(engine, recording, clocks):
 
 
 @pytest.mark.promise("live-is-replay")
+@pytest.mark.parametrize("beside", ((), ("SELECT v FROM road",)), ids=("alone", "beside a plain stream"))
 @pytest.mark.parametrize("pushed", (False, True))
-def test_one_step_gives_answers_of_one_step_per_tick(pushed, rng):
+def test_one_step_gives_answers_of_one_step_per_tick(pushed, beside, rng):
     """Late tuples in one step of many clock ticks revise the windows of all ranges as they do tick by tick."""
     seed = rng.randrange(2**32)
     made, recording = recorded(seed, epochs=25, pushed=pushed)
@@ -96,7 +102,10 @@ def test_one_step_gives_answers_of_one_step_per_tick(pushed, rng):
     found = []
     for step in (recording.end(), 1, 7):
         clocks = sorted({min(clock, recording.end()) for clock in range(0, recording.end() + step, step)})
-        found.append(answers_of(engine_with(texts, recording), recording, clocks))
+        engine = engine_with(texts, recording)
+        for text in beside:
+            engine.add(PLAIN, bind_text(text, recording.catalog)[0])
+        found.append(answers_of(engine, recording, clocks))
     assert found[0] == found[1] == found[2], f"{seed}, {texts}"
 
 
