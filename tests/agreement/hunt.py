@@ -31,7 +31,7 @@ MAKERS = {made.__name__: made for made in (case, looping, once, asked_of_history
 """Each makes a case of a seed, or None where what it made is not what it is for."""
 
 
-def hunt(seed, cases, only=None, stop=1, say=print, make=case):
+def hunt(seed, cases, only=None, stop=1, say=print, make=case, seconds=SECONDS):
     """Counters of the verdicts, of what cannot be executed or is not covered, of traits; prints what disagrees."""
     verdicts, reasons, traits, number = Counter(), Counter(), Counter(), 0
     while verdicts.total() < cases and verdicts["disagree"] < stop:
@@ -39,7 +39,7 @@ def hunt(seed, cases, only=None, stop=1, say=print, make=case):
         number += 1
         if made is None or (only and only not in made.traits):
             continue
-        outcome = agree(made.schema, made.inputs, made.queries, seconds=SECONDS)
+        outcome = agree(made.schema, made.inputs, made.queries, seconds=seconds)
         verdicts[outcome.verdict] += 1
         traits.update(made.traits)
         traits["late or revised"] += bool({"late", "revised"} & made.traits)
@@ -47,7 +47,7 @@ def hunt(seed, cases, only=None, stop=1, say=print, make=case):
         if outcome.verdict in ("not yet", "not covered"):
             reasons[f"{outcome.verdict}: {outcome.what}"] += 1
         if outcome.verdict == "disagree":
-            judge = partial(agree, seconds=SECONDS)
+            judge = partial(agree, seconds=seconds)
             _, small = shrink(made.schema, made.inputs, made.queries, outcome, judge)
             say(f"# case {made.seed}, traits {' '.join(sorted(made.traits)) or 'none'}\n{small.report}")
     return verdicts, reasons, traits
