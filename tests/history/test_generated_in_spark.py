@@ -29,7 +29,7 @@ from tests.oracles.generate import Case, case
 @pytest.mark.promise("history-is-live", "placement")
 def test_generated_queries_agree_with_engine(spark, tmp_path, rng, counts, tally):
     verdicts, seed, number = Counter(), rng.randrange(2**32), 0
-    while verdicts["agree"] < counts(6, 60, 4_000) or verdicts["agree with corrections"] < counts(4, 40, 1_000):
+    while verdicts["agree"] < counts(4, 60, 4_000) or verdicts["agree with corrections"] < counts(2, 40, 1_000):
         number += 1
         verdict, report = judge(spark, case(f"{seed}.{number}"), tmp_path / str(number), rng)
         assert report is None, f"case {seed}.{number}: {report}"
