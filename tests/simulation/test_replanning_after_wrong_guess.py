@@ -118,6 +118,7 @@ def exchanged(text, agenda, *others, **radio):
 @pytest.mark.promise("cheapest-placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("radio", [{}, {"delivery": 0.7}], ids=["no loss", "loss"])
+@pytest.mark.sample("window", 1)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_windows_migrate_to_another_plan_and_back(window, agenda, radio, monkeypatch):
     monkeypatch.setattr(migration, "REVIEW_ROUNDS", 10**6)
