@@ -32,7 +32,7 @@ HELP = "run queries over recorded data and print every answer and its revisions"
 EXAMPLE = (
     "moteloom replay --schema examples/roadbridge/schema.sneeql --input road=examples/roadbridge/recording/road.csv \\\n"
     "    --until 3600 'SELECT site, temp FROM road WHERE temp < 0'\n"
-    "  moteloom replay --schema lab.sneeql --input lab=log.csv --time-column when --zone Europe/Zurich --from=-1day \\\n"
+    "  moteloom replay --schema lab.sneeql --input lab=log.csv --time-column when --zone Europe/Zurich --from -1day \\\n"
     "    'SELECT AVG(temp) AS mean FROM lab [FROM NOW-59 MIN TO NOW SLIDE 1 HOUR]' --snap"
 )
 NOT_EXECUTABLE = 4
@@ -87,7 +87,7 @@ example:
         dest="begin",
         type=parse_time,
         metavar="TIME",
-        help="the first clock tick: a tick, a time, +2h from the first tick on record, or =-2h from the last; earlier deliveries are left out",
+        help="the first clock tick: a tick, a time, +2h from the first tick on record, or -2h from the last; earlier deliveries are left out",
     )
     parser.add_argument(
         "--until",

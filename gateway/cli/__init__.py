@@ -16,6 +16,7 @@ import argparse
 import difflib
 import io
 import os
+import re
 import resource
 import sys
 from collections.abc import Mapping, Sequence
@@ -179,8 +180,8 @@ class VerbParser(argparse.ArgumentParser):
     _given: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self._given = sys.argv[1:] if args is None else list(args)
-        return super().parse_known_args(args, namespace)
+        self._given = _join_negative(sys.argv[1:] if args is None else list(args))
+        return super().parse_known_args(self._given, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, and leave with exit code 2."""
@@ -193,6 +194,18 @@ class VerbParser(argparse.ArgumentParser):
                 message = f"unknown option {name}; did you mean {close[0]}?"
                 break
         super().error(message)
+
+
+def _join_negative(given: Sequence[str]) -> list[str]:
+    """Return arguments in which `--from -2h` is `--from=-2h`: argparse takes a text that begins with `-` for an option."""
+    joined: list[str] = []
+    for text in given:
+        last = joined[-1] if joined else ""
+        if last.startswith("--") and "=" not in last and "--" not in joined and re.match(r"-\d", text):
+            joined[-1] = f"{last}={text}"
+        else:
+            joined.append(text)
+    return joined
 
 
 def overview(verbs: Mapping[str, EntryPoint]) -> str:

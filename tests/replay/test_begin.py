@@ -101,6 +101,7 @@ def test_offsets_count_from_either_end(ask):
         return sorted({int(row["_tick"]) for row in ask(600, "SELECT temp FROM road [NOW]", *arguments)})
 
     assert ticks("--from=+2min", "--until", "+200s") == [720, 780]
+    assert ticks("--from", "-15min") == ticks("--from=-15min")
     assert ticks("--from=-15min") == [
         1440,
         1500,
