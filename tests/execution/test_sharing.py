@@ -7,7 +7,7 @@ import pytest
 
 from basestation.execution.engine import Engine
 from basestation.execution.graph import STREAM, Operator, OperatorGraph
-from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.plan_checks import StartBeforeRecordError, UnsupportedPlanError, find_history_extents
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
@@ -46,6 +46,11 @@ class Case:
         for name, versions in self.recording.versions.items():
             for tick, columns in versions:
                 engine.load(name, tick, columns)
+        for at in which:
+            [plan] = bind_text(self.queries[at].text, self.recording.catalog)
+            # A history is kept from when a query reads it, or is announced, as a replay does.
+            if " SINCE " in self.queries[at].text and any(find_history_extents(plan.root)):
+                engine.announce(at, plan)
         said, running = {at: [] for at in which}, set()
         step = self.recording.catalog.find("road").interval if until > MANY else 1
         for clock in range(0, until + 1, step):
