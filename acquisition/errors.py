@@ -8,6 +8,8 @@ AcquisitionError
 
 from gateway.errors import MoteloomError
 
+_LONGEST_NAME = 60
+
 
 class AcquisitionError(MoteloomError):
     """Base of the exceptions of this package."""
@@ -30,6 +32,11 @@ class PayloadError(AcquisitionError):
         self.mote = mote
 
 
+def shorten_name(name: str) -> str:
+    """Return the name of a column as an error shows it; a file that is no table may have one of any length."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
 class InputError(AcquisitionError):
     """Recorded data cannot be read; with the place: a file or input, a row (1 is the first after the header), a column.
 
@@ -48,7 +55,7 @@ class InputError(AcquisitionError):
     ) -> None:
         place = [file] if file else []
         place += [f"row {row}"] if row is not None else []
-        place += [f"column {column}"] if column is not None else []
+        place += [f"column {shorten_name(column)}"] if column is not None else []
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
         self.code, self.message, self.file, self.row, self.column, self.help = code, message, file, row, column, help
         self.rows = rows or (() if row is None else (row,))

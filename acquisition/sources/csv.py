@@ -289,6 +289,8 @@ def _malformed(data: bytes, name: str, first: int, form: _Form, error: Exception
             try:
                 (value or b"").decode()
             except UnicodeDecodeError:
+                if not first + number:
+                    return InputError("SN502", "the header is not UTF-8", name, help=_NOT_UTF_8)
                 return InputError("SN502", "is not UTF-8", name, first + number, field, _NOT_UTF_8)
     return unreadable
 

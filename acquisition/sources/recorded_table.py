@@ -10,6 +10,7 @@ import numpy as np
 from acquisition.arrays import IntArray
 from acquisition.errors import InputError
 from acquisition.sources.arrow_arrays import numbers_to_arrow
+from acquisition.sources.value_conversion import quote_value
 from gateway.source import did_you_mean
 
 _MOST_SHOWN = 20
@@ -67,16 +68,25 @@ class RecordedTable:
         return replace(self, columns=columns, length=len(positions), numbers=numbers)
 
     def expect(self, needed: Collection[str], known: Collection[str], ignored: Collection[str] = ()) -> None:
-        """Raise InputError at the first column that is not known and may be a misspelt one; other columns are not read.
+        """Raise InputError at a column that is not known and may be a misspelt one; other columns are not read.
 
         It may be misspelt if a needed column is missing, if a row may lack columns, or if it begins with `_` as those of the
         system do.
         """
-        lacks = self.partial or any(name not in self.columns for name in needed)
-        for column in self.columns:
-            if column not in known and column not in ignored and (lacks or column.startswith("_")):
-                help = did_you_mean(column, known) or list_columns(known)
-                raise InputError("SN504", f"unknown column `{column}`", self.name, help=help)
+        missing = [] if self.partial else [name for name in needed if name not in self.columns]
+        lacks = self.partial or bool(missing)
+        unknown = [
+            column
+            for column in self.columns
+            if column not in known and column not in ignored and (lacks or column.startswith("_"))
+        ]
+        for column in unknown:
+            if (help := did_you_mean(column, known)) is not None:
+                raise InputError("SN504", f"unknown column {quote_value(column)}", self.name, help=help)
+        if unknown:
+            message = f"unknown column {quote_value(unknown[0])}"
+            message += f", and `{missing[0]}` is missing" if missing else ""
+            raise InputError("SN504", message, self.name, help=f"known {list_columns(known)}")
 
     def missing(self, column: str, why: str, option: str | None = None) -> InputError:
         """Return the error for a required column that is not there. `option` names another column for it."""

@@ -109,6 +109,16 @@ def test_sites_with_names_have_advice(desk):
     assert "expected an integer, found `north`; sites are whole numbers: give each name a number" in desk.errors
 
 
+def test_binary_file_is_named_in_few_words(desk):
+    path = desk.folder / "photo.csv"
+    path.write_bytes(b"\x89\xff" * 500 + b",x\n1,2\n")
+    assert desk.replay("", "--input", f"room={path}", query=NUMBERS, code=3) == []
+    assert desk.errors.startswith(f"SN502: {path}: the header is not UTF-8; ") and len(desk.errors) < 400
+    path.write_bytes(b"c" * 500 + b"\n\xff\n")
+    assert desk.replay("", "--input", f"room={path}", query=NUMBERS, code=3) == []
+    assert len(desk.errors) < 500
+
+
 @pytest.mark.parametrize("sign", [";", "|", "\t"])
 def test_other_delimiter_is_recognised_with_advice(desk, sign):
     desk.replay(f"_tick{sign}_site{sign}temp\n60{sign}1{sign}2\n", query=NUMBERS, code=3)

@@ -288,6 +288,10 @@ def test_further_columns_are_not_read_unless_one_may_be_misspelt(desk):
     assert desk.replay(content)[0]["temp"] == "20"
     desk.replay(content.replace("temp", "tmep"), code=3)
     assert "unknown column `tmep`; did you mean `temp`?" in desk.errors
+    desk.replay(content.replace("temp", "heat"), code=3)
+    assert "unknown column `heat`, and `temp` is missing; known columns are `site`, `temp`" in desk.errors
+    desk.replay(content.replace("temp", "heat").replace("note", "tmep"), code=3)
+    assert "unknown column `tmep`; did you mean `temp`?" in desk.errors
     desk.replay(content.replace("label", "_arival"), code=3)
     assert "unknown column `_arival`; did you mean `_arrival`?" in desk.errors
 
