@@ -6,18 +6,22 @@ from tests.docs.pages import DOCS, ROOT
 from tools import promises
 
 NAMES = promises.promises()
-MARKED = list(promises.marked())
+
+
+@pytest.fixture(scope="module")
+def marked():
+    return list(promises.marked())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_promise_has_tests_and_figures(name):
-    assert [test for marked, test in MARKED if marked == name]
+def test_promise_has_tests_and_figures(name, marked):
+    assert [test for promise, test in marked if promise == name]
     [row] = [row for row in promises.ROW.finditer(promises.PAGE.read_text(encoding="utf-8")) if row["name"] == name]
     assert row["figures"].strip() and row["promise"].strip().endswith(".")
 
 
-def test_marks_name_promises_of_the_page():
-    assert {marked for marked, _ in MARKED} == set(NAMES)
+def test_marks_name_promises_of_the_page(marked):
+    assert {promise for promise, _ in marked} == set(NAMES)
 
 
 def test_page_has_about_thirty_promises_each_once():
