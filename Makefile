@@ -1,6 +1,6 @@
 # Every verb says what it does: `make` or `make help` prints the lines behind the double hashes.
 VENV   := .venv
-# One more than two processors: some tests wait in real time. With less than 6 GB free their Javas would not fit.
+# One more than two processors, because some tests wait in real time. Each takes up to 0.6 GB, and its Java up to 1.3 GB.
 WORKERS := $(shell awk '/^MemAvailable/ { print ($$2 < 6e6) ? 2 : 3 }' /proc/meminfo)
 PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 STAMP  := $(VENV)/.ready
