@@ -121,7 +121,7 @@ INPUT = {
     "SN517": ErrorEntry(
         "input",
         "a recording that does not fit its extent",
-        "More than a tenth of the readings are off the schedule, of sites that the extent does not have, or stamped too far ahead. "
+        "More than a tenth of the readings are off the schedule, of sites that the extent does not have, stamped too far ahead, or moved by `--snap` to the tick of another one. "
         "The answers would be about the rest. `--snap` moves readings to the schedule; `--allow-rejected` runs anyway.",
         "_tick,_site,temp,vibration\n61,1,20,5\n\nroad: 1 of 1 readings are off the schedule of `road`, every 1 min: up to 1 sec "
         "from a multiple of it",

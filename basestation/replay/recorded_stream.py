@@ -68,17 +68,17 @@ def read_stream(
     fit = ScheduleFit(extent, tick_ms) if extent.kind is ExtentKind.SENSED else None
     within = within if fit is not None else 0
 
-    def snapped(keys_only: bool = False) -> Iterator[tuple[Batch, int]]:
+    def snapped(keys_only: bool = False) -> Iterator[tuple[Batch, int, IntArray]]:
         for batch in batches_of(source, extent, tick_ms, keys_only):
-            yield (batch, 0) if within == 0 else snap(batch, extent, within)
+            yield (*((batch, 0) if within == 0 else snap(batch, extent, within)), batch.tick)
 
-    for batch, moved in snapped(keys_only=held is None):
+    for batch, moved, recorded in snapped(keys_only=held is None):
         if held is not None:
             held.append(batch)
         if not len(batch):
             continue
         if fit is not None:
-            fit.add(batch, moved)
+            fit.add(batch, moved, recorded)
         arrival = batch.arrival
         if arrival.min() < 0:
             row = int(np.argmax(arrival < 0))
@@ -93,7 +93,7 @@ def read_stream(
         ticks.add(batch.tick)
         sites |= _find_sites(batch.site)
         count += len(batch)
-    read = (lambda: (batch for batch, _ in snapped())) if held is None else (lambda: iter(held))
+    read = (lambda: (batch for batch, *_ in snapped())) if held is None else (lambda: iter(held))
     if not count:
         return RecordedStream(extent, read)
     return RecordedStream(

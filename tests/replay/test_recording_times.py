@@ -249,6 +249,15 @@ def test_ambiguous_reading_is_not_snapped(desk):
     assert "room: 2 of 42 readings were moved" in desk.errors
 
 
+def test_snap_to_an_interval_that_is_too_long_is_refused(desk):
+    content = "_tick,_site,temp\n" + "".join(f"{31 * i},1,{i}\n" for i in range(50))
+    assert desk.replay(content, "--snap", code=3) == []
+    assert "of 50 readings would be moved to the tick of another one of their site, every 1 min" in desk.errors
+    assert "most readings of a site are 31 sec apart: write `every 31 sec` in the schema" in desk.errors
+    assert len(desk.replay(content, "--snap", "--allow-rejected")) == 26
+    assert "23 of them to the tick of another one of their site: the first counts" in desk.errors
+
+
 def test_wrong_interval_is_named(desk):
     desk.replay("_tick,_site,temp\n" + "".join(f"{31 * i},1,{i}\n" for i in range(50)), code=3)
     assert "most readings of a site are 31 sec apart: write `every 31 sec` in the schema" in desk.errors
