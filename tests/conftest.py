@@ -48,8 +48,15 @@ def choose_seed():
 os.environ["MOTELOOM_SEED"] = os.environ.get("MOTELOOM_SEED") or str(choose_seed())
 
 PHASES = [phase for phase in hypothesis.Phase if SHRINK or phase.name not in ("shrink", "explain")]
-hypothesis.settings.register_profile("small", max_examples=30, deadline=None, derandomize=False, phases=PHASES)
-hypothesis.settings.register_profile("full", max_examples=300, deadline=None, derandomize=False, phases=PHASES)
+# No test is timed, as the machine may have other work.
+SHARED = {
+    "deadline": None,
+    "derandomize": False,
+    "phases": PHASES,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+hypothesis.settings.register_profile("small", max_examples=30, **SHARED)
+hypothesis.settings.register_profile("full", max_examples=300, **SHARED)
 hypothesis.settings.load_profile("full" if FULL else "small")
 
 
