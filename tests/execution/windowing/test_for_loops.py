@@ -479,7 +479,7 @@ def _tidying(step):
 
 
 def test_generated_loops_agree_with_the_oracle(counts, rng):
-    for _ in range(counts(25, 250)):
+    for _ in range(counts(15, 250)):
         made = looping(rng.getrandbits(48))
         outcome = agree(made.schema, made.inputs, made.queries, seconds=4)
         if not outcome and outcome.verdict == "disagree":
