@@ -105,8 +105,10 @@ def narrow_gaps(monkeypatch):
 
 
 def test_any_query_answers_as_without_skipping(rng):
-    checked = skipped = 0
-    for _ in range(count_of(25, 1_000)):
+    checked, skipped, least = 0, 0, count_of(25, 1_000)
+    for number in range(10 * least):
+        if number >= least and checked > 12 and skipped:  # in some runs no query of the first ones skips
+            break
         seed = rng.getrandbits(64)
         make, dice = QuietMaker(seed), random.Random(seed)
         schema, inputs = make.schema(), make.inputs()

@@ -31,7 +31,17 @@ from simulator.scenario import read_scenario
 from tests.simulation.scenario_judge import FOLDER
 from tests.station.small_network import BEGIN_MS
 from tests.station.test_archived_corrections import STATEMENTS
-from tests.station.test_past_windows import CATALOG, COUNT, SHORT, TRAFFIC, PastNetwork, disturb, network, short_memory
+from tests.station.test_past_windows import (
+    CATALOG,
+    COUNT,
+    MORE_RUNS,
+    SHORT,
+    TRAFFIC,
+    PastNetwork,
+    disturb,
+    network,
+    short_memory,
+)
 from tests.station.test_uploads import upload
 
 __all__ = ["network", "short_memory"]
@@ -152,10 +162,6 @@ def differences(found, expected):
 
 def lines_of(network, number):
     return [json.loads(line) for line in network.answers(number).splitlines()]
-
-
-MORE_RUNS = 9
-"""Runs beyond the count, until there was a query of each kind: some runs draw none that the log does not answer."""
 
 
 class RecordedNetwork(PastNetwork):
