@@ -89,7 +89,7 @@ class Replay:
 
         one_off = [given for given in statements if given.is_query and given.plan.is_one_off]
         wait = max((stream.extent.wait for stream in recording.streams.values()), default=0)
-        self._settled = [self._short.shorten_one(self._submission(given)) + wait for given in one_off]
+        self._settled = [self._short.shorten_one(self._submission(given)) + wait + 1 for given in one_off]
         """From when on the engine takes long steps again: nothing that comes then changes what was on record."""
 
     def _submission(self, given: SubmittedStatement) -> int:

@@ -107,7 +107,7 @@ class OnceWindow(ScanWindows):
 
     @property
     def is_over(self) -> bool:
-        return self._given and self.watermark >= self._start
+        return self._given and self.watermark > self._start  # so that a step has shown that its answer is settled
 
     def describe(self) -> OperatorDescription:
         return OperatorDescription(f"read {self.table.extent.name}", "once, at the start", self._describe_rows())
