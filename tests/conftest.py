@@ -55,7 +55,7 @@ SHARED = {
     "phases": PHASES,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow],
 }
-hypothesis.settings.register_profile("small", max_examples=30, **SHARED)
+hypothesis.settings.register_profile("small", max_examples=20, **SHARED)
 hypothesis.settings.register_profile("full", max_examples=300, **SHARED)
 hypothesis.settings.load_profile("full" if FULL else "small")
 
