@@ -26,12 +26,14 @@ PLAIN = 100
 TEXTS = (GROUPED, GROUPED, WHOLE, HAVING, UNSHOWN, ORDERED)
 
 
-def recorded(seed, epochs=40, interval=1, sites=3, pushed=False):
+def recorded(seed, epochs=40, interval=1, sites=3, pushed=False, horizon=8):
     """Epochs in which sites report, or others push tuples; some are late, some are missing."""
     rng = random.Random(seed)
     how = "wait 1 sec" if pushed else f"every {interval} sec at sites 1..{sites}"
     kind = "pushed" if pushed else "sensed"
-    catalog = read_schema(f"road: {kind} (site:integer, v:integer, w:integer, x:float) {how} late revise by 8 sec")
+    catalog = read_schema(
+        f"road: {kind} (site:integer, v:integer, w:integer, x:float) {how} late revise by {horizon} sec"
+    )
     rows = [
         {"_tick": tick, "site" if pushed else "_site": site, "_arrival": tick + rng.choice((0, 0, 0, 0, 2, 7)),
          "v": rng.randrange(6), "w": rng.randrange(9), "x": rng.choice((0.1, 1e16, -1e16, 2.5, 1e-9))}
@@ -153,16 +155,25 @@ def test_window_of_many_ranges_costs_few_merges():
     assert counted[1] <= 9 * 40
 
 
+LATE = 20
+
+
+def block_ticks(block):
+    return [int(part.slice[0]) for part in block.parts]
+
+
 def test_late_reading_merges_only_its_block_again():
-    _, recording = recorded(3, epochs=60)
+    _, recording = recorded(3, epochs=60, horizon=40)
     engine, batch = engine_with(ranges(50), recording), recording.batches["road"]
-    late = batch.take((batch.tick == 41) & (batch.site == 2))
+    late = batch.take((batch.tick == LATE) & (batch.site == 2))
     assert len(late)
-    rest = batch.take((batch.arrival == batch.tick) & ((batch.tick != 41) | (batch.site != 2)))
+    rest = batch.take((batch.arrival == batch.tick) & ((batch.tick != LATE) | (batch.site != 2)))
     for clock in range(48):
         engine.deliver("road", rest.take(rest.arrival == clock))
         engine.on_clock(clock)
     store = store_of(engine)
+    [place] = [at for at, block in enumerate(store._blocks._blocks) if LATE in block_ticks(block)]
+    assert place < len(store._blocks._blocks) - 1  # there are blocks behind it
     before, known = store._blocks.merges, [block.parts for block in store._blocks._blocks]
     engine.deliver("road", replace(late, arrival=np.full(1, 48)))
     engine.deliver("road", rest.take(rest.arrival == 48))
