@@ -111,7 +111,7 @@ class IntervalSpan:
         """The span from a place on. Its range sets are taken over, so the old span must not be used any more."""
         self.own.forget(place)
         self.received.forget(place)
-        reports = [report for report in self.reports if report.first >= place]
+        reports = [report for report in self.reports if report.first >= place][-MAX_COUNTS:]
         return IntervalSpan(
             self.interval,
             place * self.interval,
@@ -197,9 +197,8 @@ class ReadingAccount:
         if kind is not DeliveryKind.MERGED:
             new = span.own.fill(first, last)
             span.filtered += new if kind is DeliveryKind.FILTERED else 0
-        if max(span.own.pieces, span.received.pieces) > MAX_PIECES:
-            longest = max(span.own, span.received, key=lambda places: places.pieces)
-            self._cut(span, longest.ranges()[MAX_PIECES // 2][0], now)
+        while (longest := max(span.own, span.received, key=lambda places: places.pieces)).pieces > MAX_PIECES:
+            span = self._cut(span, longest.ranges()[MAX_PIECES // 2][0], now)
 
     def _keep_early(self, tick: int, kind: DeliveryKind) -> None:
         if len(self._early) < MAX_EARLY:
@@ -243,14 +242,15 @@ class ReadingAccount:
         if len(span.reports) > MAX_COUNTS:
             self._cut(span, span.reports[MAX_COUNTS // 2].first, now)
 
-    def _cut(self, span: IntervalSpan, place: int, now: int) -> None:
-        """Keep only the sums of the places before one."""
+    def _cut(self, span: IntervalSpan, place: int, now: int) -> IntervalSpan:
+        """Keep only the sums of the places before one, none of them later than now; return what is left of the span."""
+        place = min(place, span.last(now))
         for report in span.reports:
-            if report.first < place < report.last:  # a report cannot be divided
-                place = report.first if span.first() < report.first else report.last
-        if span.first() < place <= span.last(now):
-            self._keep_sums(span, place)
-            self._spans[self._spans.index(span)] = span.without(place)
+            if report.first < place < report.last <= span.last(now):  # a report cannot be divided
+                place = report.last
+        self._keep_sums(span, place)
+        self._spans[self._spans.index(span)] = left = span.without(place)
+        return left
 
     def _keep_sums(self, span: IntervalSpan, place: int) -> None:
         self._older += span.sums(place, self._is_settled)

@@ -328,6 +328,18 @@ def test_invalid_counters_leave_sums_intact(said):
 
 
 @pytest.mark.promise("ledger")
+def test_reports_ahead_of_the_clock_are_bounded():
+    mote = Mote(None, ("comes",))
+    mote.epoch = 2
+    for seq in range(3 * reading_account.MAX_COUNTS):
+        payload = encode_event(ReadingCounts(0, 100 + seq, 1, 1, 0, 0, 0))
+        mote.take(Frame(FrameKind.EVENT, SITE, 1, seq, payload))
+    (account,) = mote.ledger._accounts.values()
+    assert sum(len(span.reports) for span in account._spans) <= reading_account.MAX_COUNTS
+    assert (mote.sums()["due"], mote.sums()["not known"]) == (2, 2)
+
+
+@pytest.mark.promise("ledger")
 @pytest.mark.parametrize("schedule, expected", [(NO_IMAGE, (3, 2)), (Stamp(1, 7), (0, 5))])
 def test_first_hello_without_schedule_means_not_asked(schedule, expected):
     """Until its first HELLO at tick 22. A schedule of an earlier station leaves the readings unknown."""

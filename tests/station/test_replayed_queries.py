@@ -23,6 +23,7 @@ from basestation.results.schema import schema_of
 from basestation.results.wire import numbered_lines
 from basestation.station.journal import Command, Upload
 from basestation.station.past_answers import PastAnswers
+from basestation.station.past_reader import MOST_QUERIES
 from basestation.station.service import Station
 from basestation.station.uploads import LOAD, encode_tuples
 from basestation.updates.update import split_by_query
@@ -191,7 +192,7 @@ def test_replayed_query_answers_as_one_replay_of_everything(tmp_path, rng, count
         for _ in range(counts(14, 25)):
             disturb(network, rng, RECENT)
         submitted, texts = [], {}
-        for text in rng.sample([*SINCE, *WITHOUT], counts(5, len(SINCE) + len(WITHOUT))):
+        for text in rng.sample([*SINCE, *WITHOUT], counts(5, MOST_QUERIES)):
             text = text.format(max(begun + 30, network.now_ms // CATALOG.tick_ms - rng.randint(30, 60)))
             plan = bind_single_query(text, network.durable.station.world)
             number = network.submit(text)
