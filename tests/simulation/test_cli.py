@@ -228,6 +228,7 @@ def test_folder_that_cannot_be_made_is_reported(tmp_path, capsys):
 @pytest.mark.parametrize("name", ["trace.txt", "answers.jsonl", "motes.csv", "ledger.json"])
 def test_full_disk_is_reported_with_its_file(tmp_path, capsys, name):
     (tmp_path / "seed-1").mkdir()
+    (tmp_path / "seed-1" / name).write_text("of an earlier run")
     (tmp_path / "seed-1" / f"{name}.part").symlink_to("/dev/full")
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path) == 3
     assert capsys.readouterr().err == (

@@ -41,7 +41,7 @@ def recorded(seed, epochs=40):
 def condition(rng):
     return rng.choice((
         f"v > {rng.randrange(-1, 7)}", f"v = {rng.randrange(6)}", f"v > {rng.randrange(4)} AND w < {rng.randrange(9)}",
-        f"v + w > {rng.randrange(12)}", f"v BETWEEN 1 AND {rng.randrange(5)}", f"v <> {rng.randrange(6)}",
+        f"v + w > {rng.randrange(12)}", f"site <> {rng.randrange(1, 4)} AND v > {rng.randrange(4)}", f"v BETWEEN 1 AND {rng.randrange(5)}", f"v <> {rng.randrange(6)}",
     ))  # fmt: skip
 
 

@@ -206,6 +206,24 @@ def test_released_range_frees_its_number_and_its_readings():
     assert len(windows.store) <= (5 + 59 % 40 + 8) * 3
 
 
+def test_past_of_later_wider_range_is_read_once(monkeypatch):
+    _, recording = recorded(3, epochs=60)
+    engine, batch = engine_with(ranges(2), recording, tidy_every=1), recording.batches["road"]
+    batch, read = batch.take(batch.arrival == batch.tick), []
+    read_parts = RangedSlices.read_parts
+    for clock in range(50):
+        if clock == 25:
+            monkeypatch.setattr(
+                RangedSlices,
+                "read_parts",
+                lambda store, low, high: read.append((low, high)) or read_parts(store, low, high),
+            )
+            engine.add(2, bind_text(GROUPED.format("[FROM NOW-15 TO NOW SLIDE 1 SEC]"), recording.catalog)[0])
+        engine.deliver("road", batch.take(batch.arrival == clock))
+        engine.on_clock(clock)
+    assert len(read) == 1, read
+
+
 def test_snapshot_between_steps_changes_no_answer(rng):
     seed = rng.randrange(2**32)
     made, recording = recorded(seed, epochs=24)
