@@ -74,7 +74,7 @@ def in_blocks(source, extent):
 
 def test_csv_in_blocks_equals_csv_at_once(rng: random.Random, counts, tmp_path):
     read, path = 0, tmp_path / "hits.csv"
-    for _ in range(counts(150, 1_500)):
+    for _ in range(counts(80, 1_500)):
         path.write_bytes(text_of(rng))
         whole = outcome(lambda: batch_of(read_csv(path), HITS))
         assert outcome(lambda: in_blocks(CsvFile(path, block=rng.choice([1, 7, 40, 1 << 20])), HITS)) == whole
@@ -85,7 +85,7 @@ def test_csv_in_blocks_equals_csv_at_once(rng: random.Random, counts, tmp_path):
 def test_any_bytes_in_blocks_equal_bytes_at_once(rng: random.Random, counts, tmp_path):
     extent = read_schema("hits: pushed (a:string, b:string)").find("hits")
     path = tmp_path / "hits.csv"
-    for _ in range(counts(150, 1_500)):
+    for _ in range(counts(80, 1_500)):
         data = b"_arrival,a,b\n" + b"".join(rng.choices([*PIECES, b"1,2,3\n"], k=rng.randint(0, 30)))
         path.write_bytes(data)
         whole = outcome(lambda: batch_of(read_csv(path), extent))
