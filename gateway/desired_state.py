@@ -66,7 +66,10 @@ def is_up_to_date(desired: DesiredState, reported: ReportedState) -> bool:
     """Return whether the mote has reported all desired images."""
     if reported.boot is None:
         return False
-    return not any([_outdated_image(desired, reported, kind) for kind in ORDER])
+    schedule, program, installed = desired.schedule, desired.program, reported.installed
+    return (schedule is None or installed.get(FrameKind.SCHEDULE, NO_IMAGE) == schedule.stamp) and (
+        program is None or installed.get(FrameKind.PROGRAM, NO_IMAGE) == program.stamp
+    )
 
 
 def plan_messages(

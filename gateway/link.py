@@ -161,6 +161,8 @@ class SequenceSet:
 
     def missing(self) -> list[tuple[int, int]]:
         """Return the gaps from 0 to the greatest number as inclusive ranges: frames lost or still on their way."""
+        if self._starts == [0]:  # nearly always
+            return []
         befores = [-1, *self._ends]
         return [(end + 1, start - 1) for end, start in zip(befores, self._starts, strict=False) if end + 1 < start]
 

@@ -32,6 +32,8 @@ from gateway.payload import (
 DATA = (FrameKind.READING, FrameKind.PARTIAL)
 CONFIRMED = (MoteState.INSTALLED, MoteState.RUNNING, MoteState.LATE)
 """The states in which the mote has reported the desired images."""
+TIMED = (*CONFIRMED, MoteState.INSTALLING)
+"""The states in which a silent mote is lost, and in which the station sends its time."""
 UNCONFIRMED = (MoteState.UNKNOWN, MoteState.IDENTIFIED)
 """The states in which data says nothing about the installed images."""
 
@@ -167,13 +169,13 @@ class MoteReconciler:
 
     def note_clock_wrong(self, now: int) -> None:
         """Record that time stamps of the mote disagree with our clock; sends TIME at most every `clock_retry_ms`."""
-        is_known = self.state in (*CONFIRMED, MoteState.INSTALLING)
+        is_known = self.state in TIMED
         if is_known and now >= self._time_sent_at + self.policy.clock_retry_ms:
             self._handle(MoteEvent.CLOCK_WRONG, now)
 
     def run_timers(self, now: int) -> list[Frame]:
         """Handle what time brings about. Returns TIME frames and gap requests, to be sent now or not at all."""
-        if self.state in (*CONFIRMED, MoteState.INSTALLING) and now - self._heard_at >= self.policy.silence_ms:
+        if self.state in TIMED and now - self._heard_at >= self.policy.silence_ms:
             self._handle(MoteEvent.SILENCE, now)
         # The path may have become longer after the chunks were cut.
         if not self.link.idle and self.link.longest_payload > self.room():
@@ -185,7 +187,7 @@ class MoteReconciler:
             self._has_news or now >= self._sent_at + self._pause
         ):
             self._handle(MoteEvent.RETRY_DUE, now)
-        if self.state not in (*CONFIRMED, MoteState.INSTALLING) or not self.link.is_listening(now):
+        if self.state not in TIMED or not self.link.is_listening(now):
             return []
         if now >= self._time_sent_at + self.policy.time_ms:
             self._handle(MoteEvent.CLOCK_DUE, now)

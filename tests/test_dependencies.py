@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,22 +35,28 @@ NOT_IMPORTED = {
 """Distributions that no code has to import, and why they are declared."""
 
 
+@cache
+def imported_tops(file):
+    """The modules that the code of a file imports: the first part of their names."""
+    names = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module] if node.module and not node.level else []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
+            names.append(node.args[0].value)
+    return [name.partition(".")[0] for name in names]
+
+
 def imports(*folders):
     """The modules outside of the standard library and of Moteloom that the code of folders imports, by file."""
     found = {}
     for folder in folders:
         for file in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Import):
-                    names = [each.name for each in node.names]
-                elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
-                    names = [node.args[0].value]
-                else:
-                    names = [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
-                for name in names:
-                    top = name.partition(".")[0]
-                    if top not in OWN and top not in sys.stdlib_module_names:
-                        found.setdefault(top, str(file.relative_to(ROOT)))
+            for top in imported_tops(file):
+                if top not in OWN and top not in sys.stdlib_module_names:
+                    found.setdefault(top, str(file.relative_to(ROOT)))
     return found
 
 

@@ -22,7 +22,8 @@ def promises() -> dict[str, str]:
 def marked() -> Iterator[tuple[str, str]]:
     """(name of a promise, path::test) of each test that carries the mark `promise`."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "mark.promise" in text else ():
             if isinstance(node, ast.FunctionDef):
                 for decorator in node.decorator_list:
                     if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.promise":
