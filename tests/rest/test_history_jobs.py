@@ -58,7 +58,7 @@ def end_of(station, number):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.promise("history-is-live", "access")
 def test_history_job_answers_in_each_format(station, need):
     need("java")
@@ -95,7 +95,7 @@ def test_history_job_answers_in_each_format(station, need):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_spark_is_kept_for_the_next_job_and_stopped_when_idle(station, need):
     need("java")
     first = end_of(station, ask(station).json()["number"])
@@ -305,7 +305,7 @@ LIMITS = JobLimits(cpu_seconds=4, result_bytes=100_000)
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_history_job_ends_at_its_limits_and_when_cancelled(tmp_path, need):
     """A job above a limit leaves Spark to the next one; one that is cancelled ends Spark."""
     need("java")

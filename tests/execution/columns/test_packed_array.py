@@ -3,7 +3,7 @@
 import pickle
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from basestation.execution import thresholds
@@ -21,6 +21,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.integers(1, 3))
+@example([("append", [0, 1, 5, 30, 127, 128]), ("put", 1)], 1)  # of a packed block
 def test_packed_array_holds_what_was_appended(changes, size):
     usual = thresholds.PACKED_VALUES
     thresholds.PACKED_VALUES = size
