@@ -4,7 +4,6 @@ A trial runs a query on simulated motes or over rows, a question of history one 
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, BinaryIO, TypeVar
 
@@ -16,7 +15,7 @@ from acquisition.units import milliseconds_of
 from basestation.rest.control import JsonObject, StationControl
 from basestation.rest.query_routes import LONGEST_TEXT, Key, read_body
 from basestation.rest.result_streams import PIECE_BYTES
-from basestation.rest.wire import LARGEST, HttpProblemError
+from basestation.rest.wire import LARGEST, HttpProblemError, restore_plus
 
 LONGEST_TRIAL_MS = 366 * 86_400_000
 _EXAMPLE = (
@@ -123,11 +122,6 @@ def job_routes(control: StationControl) -> APIRouter:
             ) from None
 
     return router
-
-
-def restore_plus(moment: str | None) -> str | None:
-    """A moment with the `+` of its offset or zone, which an URL turns into a space where it is not sent as `%2B`."""
-    return None if moment is None else re.sub(r"^ |(?<=:\d\d) (?=\d\d:\d\d$)", "+", moment)
 
 
 def _read_pieces(file: BinaryIO) -> Iterator[bytes]:

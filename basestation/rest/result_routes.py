@@ -25,6 +25,7 @@ from basestation.rest.wire import (
     LastEventId,
     check_begin,
     read_last_event,
+    restore_plus,
 )
 from basestation.results.feed import UpdatesExpiredError
 
@@ -84,6 +85,7 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
 
     async def begin(query: str, after: int, since: str | None) -> int:
         """The number to read behind."""
+        since = restore_plus(since)
         if since is None:
             return after
         try:

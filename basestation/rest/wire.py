@@ -1,6 +1,7 @@
 """Errors as problem details (RFC 9457)."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -29,6 +30,11 @@ LastEventId = Annotated[
 def encode_json(value: object) -> bytes:
     """JSON as bytes. FastAPI would walk through every value before it encodes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
+def restore_plus(moment: str | None) -> str | None:
+    """A moment with the `+` of its offset or zone, which an URL turns into a space where it is not sent as `%2B`."""
+    return None if moment is None else re.sub(r"^ |(?<=:\d\d) (?=\d\d:\d\d$)", "+", moment)
 
 
 class HttpProblemError(MoteloomError):

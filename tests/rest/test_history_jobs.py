@@ -20,7 +20,7 @@ from basestation.jobs.table import JobLimits, JobState, JobTable
 from basestation.replay.inputs import read_recording
 from basestation.replay.statements import read_statements
 from basestation.rest.access import TokenScope
-from basestation.rest.job_routes import restore_plus
+from basestation.rest.wire import restore_plus
 from basestation.shell.answer_table import AnswerTable
 from basestation.station import history_job
 from basestation.station.assembly import read_spark_settings

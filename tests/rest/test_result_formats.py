@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pyarrow as pa
@@ -118,6 +119,9 @@ def test_formats_resume_and_begin_at_a_time(station):
     later = station.get("/v1/queries/1/results", params={"since": updates[2]["time"]}).json()["updates"]
     assert later[0]["number"] <= 3 and later[-1]["number"] >= 4
     assert station.get("/v1/queries/1/results", params={"since": "2999-01-01T00:00:00Z"}).json()["updates"] == []
+    local = f"{datetime.fromisoformat(updates[2]['time']) + timedelta(hours=1):%Y-%m-%dT%H:%M:%S}+01:00"
+    for zone in local, local.replace("+", "%2B"):
+        assert station.get(f"/v1/queries/1/results?since={zone}").json()["updates"] == later, zone
     for path in "/v1/queries/9/results.csv?since=2026-01-01T00:00:00Z", "/v1/queries/9/current":
         assert station.get(path).json()["code"] == "no-such-query"
     wrong = station.get("/v1/queries/1/results", params={"since": "yesterday"})
