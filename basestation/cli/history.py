@@ -2,14 +2,13 @@
 
 import argparse
 import sys
-import tempfile
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.history_arguments import add_spark, parse_data, print_errors, refuse
+from basestation.cli.history_arguments import add_spark, open_spark, parse_data, print_errors, refuse
 from basestation.cli.history_list import list_extents, list_sites
+from basestation.cli.history_recompute import recompute
 from basestation.cli.picture_file import open_picture_file, parse_picture, write_picture
 from basestation.cli.query_arguments import query_text
 from basestation.cli.recording_arguments import parse_time
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 HELP = "ask the archive of stations, over days and months, with Spark on this machine or a cluster"
 EXAMPLE = "moteloom history 'SELECT site, AVG(temp) AS mean FROM lab [FROM NOW-1 HOUR TO NOW SLIDE 1 HOUR] GROUP BY site' --from -7d"
-LIST = "ls"
+LIST, RECOMPUTE = "ls", "recompute"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,12 +33,21 @@ exit codes: 0 done, 1 Spark or the data directory cannot be used, 2 wrong query 
 examples:
   {EXAMPLE}
   moteloom history ls
-  moteloom history ls lab --from -30d --plot lab.svg"""
+  moteloom history ls lab --from -30d --plot lab.svg
+  moteloom history recompute 'SELECT MAX(temp) AS most FROM lab [FROM NOW-1 DAY TO NOW SLIDE 1 DAY]' --since 2026-11-18"""
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("query", nargs="?", metavar="QUERY", help=f"SNEEql text; or `{LIST}`: what the archive holds")
+    group.add_argument(
+        "query",
+        nargs="?",
+        metavar="QUERY",
+        help=f"SNEEql text; `{LIST}`: what the archive holds; `{RECOMPUTE}`: what late arrivals changed",
+    )
     group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
     parser.add_argument(
-        "extent", nargs="?", metavar="EXTENT", help=f"after `{LIST}`: how complete its readings are, by site"
+        "extent",
+        nargs="?",
+        metavar="EXTENT",
+        help=f"after `{LIST}`: how complete its readings are, by site; after `{RECOMPUTE}`: the query",
     )
     parser.add_argument(
         "--data",
@@ -56,6 +64,9 @@ examples:
     )
     parser.add_argument(
         "--to", dest="until", type=parse_time, metavar="TIME", help="the last window; default: the last reading"
+    )
+    parser.add_argument(
+        "--since", type=parse_time, metavar="TIME", help=f"of `{RECOMPUTE}`: compare with what had arrived by then"
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "csv", "json", "parquet"), default="table", help="json is one object a line"
@@ -85,6 +96,10 @@ def run(args: argparse.Namespace) -> int:
 def _carry_out(args: argparse.Namespace) -> int:
     if args.query == LIST:
         return list_extents(args) if args.extent is None else list_sites(args)
+    if args.query == RECOMPUTE:
+        return recompute(args)
+    if args.since is not None:
+        return refuse(f"--since is of `{RECOMPUTE}`; the first window of an answer is that of --from")
     if args.extent is not None:
         return refuse(f"expected one query, found `{args.extent}` after it; only `{LIST}` takes an extent")
     return _answer(args)
@@ -112,8 +127,6 @@ def _answer(args: argparse.Namespace) -> int:
 
 
 def _print(args: argparse.Namespace, question: "HistoryQuestion") -> int:
-    from basestation.archive.spark.progress import show_progress
-    from basestation.archive.spark.session import start_session
     from basestation.history.answer import answer
     from basestation.history.answer_chart import draw_answer, is_drawable
     from basestation.history.output import write_answer
@@ -125,16 +138,8 @@ def _print(args: argparse.Namespace, question: "HistoryQuestion") -> int:
         )
     open_picture_file(args.plot)
     begun = time.monotonic()
-    starting = f"connecting to {args.master.name}" if args.master.is_connect else "starting Spark, which takes some 7 s"
-    print(starting, file=sys.stderr)
-    with tempfile.TemporaryDirectory(prefix="moteloom-spark-") as scratch:
-        session = start_session(Path(scratch), args.master, args.memory, is_background=True)
-        try:
-            print(f"Spark is there after {time.monotonic() - begun:.1f} s", file=sys.stderr)
-            with show_progress(session, sys.stderr) if args.progress or sys.stderr.isatty() else nullcontext():
-                table = answer(session, question.root, plan, question.tables, question.span, question.skipped)
-        finally:
-            session.stop()
+    with open_spark(args) as session:
+        table = answer(session, question.root, plan, question.tables, question.span, question.skipped)
     if args.plot is not None:
         write_picture(args.plot, draw_answer(args.plot.stem, table, plan.catalog.tick_ms))
     write_answer(table, args.output, args.out, plan.is_one_off, plan.catalog.tick_ms)

@@ -2,7 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostic
 
 if TYPE_CHECKING:
     from basestation.archive.spark.master import SparkMaster
+    from basestation.archive.spark.session import SparkSession
 
 FAILED, NOT_EXECUTABLE = 1, 4
 
@@ -64,6 +68,25 @@ def parse_data(text: str) -> Path:
     raise argparse.ArgumentTypeError(
         f"expected a folder that this machine reads, found `{text}`; mount the store as a folder (docs/history.md)"
     )
+
+
+@contextmanager
+def open_spark(args: argparse.Namespace) -> "Iterator[SparkSession]":
+    """The Spark that the arguments name, with a bar of its progress, stopped in the end."""
+    from basestation.archive.spark.progress import show_progress
+    from basestation.archive.spark.session import start_session
+
+    begun = time.monotonic()
+    starting = f"connecting to {args.master.name}" if args.master.is_connect else "starting Spark, which takes some 7 s"
+    print(starting, file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="moteloom-spark-") as scratch:
+        session = start_session(Path(scratch), args.master, args.memory, is_background=True)
+        try:
+            print(f"Spark is there after {time.monotonic() - begun:.1f} s", file=sys.stderr)
+            with show_progress(session, sys.stderr) if args.progress or sys.stderr.isatty() else nullcontext():
+                yield session
+        finally:
+            session.stop()
 
 
 def add_spark(parser: argparse.ArgumentParser, has_connect: bool = True) -> None:

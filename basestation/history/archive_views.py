@@ -129,15 +129,21 @@ def open_views(
     tables: Mapping[str, Sequence[Version]],
     prefix: str = "",
     skipped: Collection[Path] = (),
+    arrived_by: int | None = None,
 ) -> dict[str, ArchiveView]:
-    """A view for each extent, `prefix` before its name. Files of streams are read where a query needs them, but for those `skipped`."""
+    """A view for each extent, `prefix` before its name. Files of streams are read where a query needs them, but for those `skipped`.
+
+    `arrived_by` leaves out what arrived after that tick, corrections too.
+    """
     found = {e.name: name_source(e, tables.get(e.name, ()), prefix) for e in extents}
     for extent in extents:
         name = found[extent.name].name
         if extent.kind is ExtentKind.STORED:
             _open_table(session, extent, tables.get(extent.name, ()), name, catalog.tick_ms)
             continue
-        _open_stream(session, root, extent, skipped).createOrReplaceTempView(name)
+        frame = _open_stream(session, root, extent, skipped)
+        arrived = frame if arrived_by is None else frame.where(f"_arrival <= {arrived_by}")
+        arrived.createOrReplaceTempView(name)
         # Spark has listed the files by now: what is unique in the files of this moment is so in those that it listed.
         is_unique = has_unique_keys if extent.kind is ExtentKind.SENSED else has_unique_indexes
         each = [partial(is_unique, folder, extent.name, skipped=skipped) for folder in data_folders(root)]

@@ -76,7 +76,7 @@ def _csv_field(value: Any) -> str:
 def _write_table(table: pa.Table, file: IO[str]) -> None:
     names = [name for name in table.column_names if name != "_tick" or "_time" not in table.column_names]
     cells = [["" if v is None else str(v) for v in table.column(name).to_pylist()] for name in names]
-    headings = [name.removeprefix("_") if name in ("_time", "_n", "_t") else name for name in names]
+    headings = [name.removeprefix("_") if name in ("_time", "_n", "_t", "_change") else name for name in names]
     widths = [
         min(MOST_WIDE, max(map(len, [heading, *column]))) for heading, column in zip(headings, cells, strict=True)
     ]

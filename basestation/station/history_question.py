@@ -34,6 +34,8 @@ class HistoryQuestion:
     """Damaged files that are left out, each with its damage."""
     missing: Mapping[str, Sequence[str]]
     """By extent, the days of the range that have no reading."""
+    ends: tuple[int, int]
+    """The first and the last tick on record."""
 
 
 def choose_range(begin: Time | None, until: Time | None, ends: tuple[int, int], tick_ms: int) -> tuple[int, int]:
@@ -96,4 +98,4 @@ def read_question(
     span = HistoryRange(start, end, first, end)
     prepare(plan, tables, span, {found.extent for found in files if found.corrections})
     missing = {f.extent: find_missing_days(f, start, end, catalog.tick_ms) for f in files}
-    return HistoryQuestion(root, plan, tables, span, skipped, missing)
+    return HistoryQuestion(root, plan, tables, span, skipped, missing, (first, last))

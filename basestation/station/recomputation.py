@@ -1,0 +1,73 @@
+"""Recomputation: a question about what late arrivals changed in an answer, and the windows that they may have changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from acquisition.extent import ExtentKind
+from acquisition.sources.time_bounds import Time, tick_of
+from basestation.algebra import expressions as ex
+from basestation.algebra.converters import Converter
+from basestation.algebra.node import walk
+from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
+from basestation.history.answer import find_extents
+from basestation.history.compiler import needs_order
+from basestation.history.late_arrivals import LateArrivals, find_late_arrivals
+from basestation.history.statement import HistoryRange
+from basestation.planner.plan import Plan
+from basestation.station.history_question import HistoryQuestion, HistoryQuestionError
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """A question, narrowed to the windows that were answered by the tick `since` and may be others now. `late` is by extent."""
+
+    question: HistoryQuestion
+    since: int
+    late: Mapping[str, LateArrivals]
+
+
+def plan_recomputation(question: HistoryQuestion, since: Time) -> Recomputation:
+    """Find the windows that late arrivals may have changed. HistoryQuestionError for a query or a time that has no earlier answer."""
+    plan, span = question.plan, question.span
+    if plan.is_one_off:
+        raise HistoryQuestionError("a one-off query has one answer, and no window that could be another now")
+    try:
+        known = tick_of(since, question.ends, plan.catalog.tick_ms, "UTC")
+    except ValueError as why:
+        raise HistoryQuestionError(str(why)) from why
+    streams = [extent for extent in find_extents(plan) if extent.kind is not ExtentKind.STORED]
+    until = min(span.until, known - max((extent.wait for extent in streams), default=0))
+    if until < span.start:
+        raise HistoryQuestionError(f"no window from tick {span.start} on was answered by tick {known}")
+    late = {}
+    for extent in streams:
+        found = find_late_arrivals(question.root, extent.name, known, question.skipped)
+        if found is not None:
+            late[extent.name] = found
+    narrowed = replace(question, span=_narrow(plan, replace(span, until=until), late))
+    return Recomputation(narrowed, known, late)
+
+
+def _narrow(plan: Plan, span: HistoryRange, late: Mapping[str, LateArrivals]) -> HistoryRange:
+    """The range from the first window that may hold one of the late arrivals to the last one.
+
+    Rows, landmarks, loops and FOR count from the first window of the range, and a converter compares windows, so these keep it.
+    """
+    nodes, options = list(walk(plan.root)), plan.options
+    windows = [node for node in nodes if isinstance(node, TimeWindow)]
+    if (
+        not late
+        or not windows
+        or any(isinstance(node, RowWindow | LandmarkWindow | LoopWindow | Converter) for node in nodes)
+        or any(
+            isinstance(part, ex.SubqueryExpression) for node in nodes for e in node.expressions for part in ex.walk(e)
+        )
+        or needs_order(plan.root)
+        or options.run_for is not None
+        or options.since is not None
+        or options.since_ago is not None
+    ):
+        return span
+    first = min(each.first for each in late.values()) - max(node.end for node in windows)
+    last = max(each.last for each in late.values()) - min(node.begin for node in windows)
+    return replace(span, start=max(span.start, first), until=min(span.until, last))

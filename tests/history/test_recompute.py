@@ -1,0 +1,213 @@
+"""`moteloom history recompute`: the differences are those between two replays, of what had arrived and of all."""
+
+import random
+import shlex
+from collections import Counter
+from contextlib import contextmanager
+
+import pyarrow.parquet as pq
+import pytest
+
+from basestation.archive.layout import extent_folder
+from basestation.history.differences import CHANGE, _cancel_roundings, compare_answers
+from basestation.history.late_arrivals import LateArrivals, find_late_arrivals
+from basestation.planner.catalog import read_schema
+from basestation.replay.inputs import read_recording
+from basestation.replay.statements import read_statements
+from basestation.station.history_question import read_question
+from basestation.station.recomputation import plan_recomputation
+from gateway.cli import main
+from tests.docs.pages import DOCS, blocks
+from tests.history.in_spark import archive, corrections_of, engine_answers
+
+WAIT = 5
+CATALOG = read_schema(
+    f"road: sensed (site:integer, temp:integer, gust:float {{scale 1}}) every 10 sec at sites 1..3 wait {WAIT} sec "
+    "late revise by 1 hour"
+)
+WINDOWS = (
+    "SELECT site, COUNT(*) AS n, SUM(temp) AS s FROM road [FROM NOW-25 SEC TO NOW-5 SEC SLIDE 10 SEC] GROUP BY site"
+)
+QUERIES = (
+    WINDOWS,
+    "SELECT COUNT(*) AS n, AVG(gust) AS g FROM road [FROM NOW-30 SEC TO NOW SLIDE 20 SEC] HAVING COUNT(*) > 2",
+    "SELECT a.site, b.temp FROM road [NOW] a, road [FROM NOW-20 SEC TO NOW-10 SEC SLIDE 10 SEC] b WHERE a.temp = b.temp",
+    "SELECT site, temp FROM road WHERE temp > 1",
+    "SELECT MAX(temp) AS m, COUNT(*) AS n FROM road [UNBOUNDED SLIDE 30 SEC]",
+    "ISTREAM(SELECT site, temp FROM road [FROM NOW-20 SEC TO NOW SLIDE 10 SEC])",
+    "SELECT COUNT(*) AS n FROM road FOR (t = ST; t < ST + 200; t += 20) { WindowIs(road, t - 15, t); }",
+)
+REVISION = "REVISE road SET temp = 9 WHERE temp = 3"
+
+
+def recorded(rng, epochs=30):
+    """Readings of which some are missing and some late."""
+    rows = [
+        {"_tick": tick, "_site": site, "_arrival": tick + rng.choice((0, 0, 0, 1, 4, 30, 170)), "temp": rng.randrange(5),
+         "gust": rng.randrange(30) / 10}
+        for tick in range(0, 10 * epochs, 10) for site in (1, 2, 3) if rng.random() < 0.9
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row["_arrival"], row["_tick"]))
+
+
+def answered(rows, statements, until):
+    """By (tick, number) of a window, or tick of a tuple, the bag of its rows, from a replay of rows and statements up to a tick."""
+    recording = read_recording(CATALOG, {"road": rows})
+    given = read_statements(statements, CATALOG)
+    current = engine_answers(recording, given, until).current(given[0].number)
+    if isinstance(current, dict):
+        return {key: Counter(of) for key, of in current.items()}
+    found = {}
+    for tick, _, row in current:
+        found.setdefault((tick, 1), Counter())[row] += 1
+    return found
+
+
+def expected_changes(query, rows, since, corrected_at):
+    """(tick, number, change, row) of each row that windows answered by `since` have now and had not, or the reverse."""
+    known = [row for row in rows if row["_arrival"] <= since]
+    last = max(row["_arrival"] for row in rows)
+    then = answered(known, [(query, 0), *([(REVISION, corrected_at)] if corrected_at <= since else [])], since)
+    now = answered(rows, [(query, 0), (REVISION, corrected_at)], last)
+    found = Counter()
+    for key in then.keys() | now.keys():
+        tick, n, *_ = key
+        if tick <= since - WAIT:
+            a, b = (of.get(key, Counter()) for of in (then, now))
+            found.update({(tick, n, "removed", row): count for row, count in (a - b).items()})
+            found.update({(tick, n, "added", row): count for row, count in (b - a).items()})
+    return found
+
+
+def found_changes(table):
+    names = [name for name in table.column_names if name not in ("_tick", "_n", "_t", CHANGE)]
+    return Counter(
+        (row["_tick"], row.get("_n", 1), row[CHANGE], tuple(row[name] for name in names)) for row in table.to_pylist()
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1_800)
+@pytest.mark.promise("history-is-live", "late-readings")
+def test_differences_are_those_of_two_replays(spark, tmp_path, rng, counts, tally):
+    kinds = Counter()
+    for run in range(counts(1, 12)):
+        root, rows, corrected_at = tmp_path / str(run), recorded(rng), rng.randrange(100, 400)
+        recording = read_recording(CATALOG, {"road": rows})
+        statements = read_statements([(QUERIES[0], 0), (REVISION, corrected_at)], CATALOG)
+        last = max(row["_arrival"] for row in rows)
+        archive(recording, root, rng, corrections_of(recording, statements, last))
+        for query in (WINDOWS, *rng.sample(QUERIES[1:], counts(2, len(QUERIES) - 1))):
+            since = rng.randrange(60, last)
+            asked = read_question(root, CATALOG, {}, query, begin=0, until=last)
+            made = plan_recomputation(asked, since)
+            found = Counter()
+            if made.late and made.question.span.start <= made.question.span.until:
+                found = found_changes(compare_answers(spark, root, asked.plan, {}, made.question.span, since))
+            assert found == expected_changes(query, rows, since, corrected_at), (run, query, since, corrected_at)
+            kinds["with differences" if found else "without"] += 1
+    tally("recomputations", kinds)
+    assert kinds["with differences"]
+
+
+def one_late(folder):
+    """Of twenty epochs, the reading of site 2 at tick 50 arrives at tick 170."""
+    rows = [
+        {"_tick": tick, "_site": site, "_arrival": tick, "temp": site, "gust": 0.5}
+        for tick in range(0, 200, 10)
+        for site in (1, 2)
+    ]
+    rows[11] |= {"_arrival": 170}
+    assert (rows[11]["_tick"], rows[11]["_site"]) == (50, 2)
+    archive(read_recording(CATALOG, {"road": sorted(rows, key=lambda row: row["_arrival"])}), folder, random.Random(1))
+
+
+def test_late_arrivals_are_counted_by_extent(tmp_path):
+    one_late(tmp_path)
+    assert find_late_arrivals(tmp_path, "road", 100) == LateArrivals(1, 50, 50, ("1970-01-01",))
+    assert find_late_arrivals(tmp_path, "road", 170) is None
+    assert find_late_arrivals(tmp_path, "road", 49) is None
+    for file in extent_folder(tmp_path, "road").rglob("*.parquet"):  # no statistics say which row groups to read
+        pq.write_table(pq.read_table(file, partitioning=None), file, write_statistics=False)
+    assert find_late_arrivals(tmp_path, "road", 100) == LateArrivals(1, 50, 50, ("1970-01-01",))
+
+
+@pytest.mark.parametrize(
+    ("query", "span"),
+    [
+        (WINDOWS, (55, 75)),
+        ("SELECT site, temp FROM road WHERE temp > 1", (0, 145)),
+        ("SELECT MAX(temp) AS m FROM road [UNBOUNDED SLIDE 30 SEC]", (0, 145)),
+        ("ISTREAM(SELECT temp FROM road [FROM NOW-20 SEC TO NOW SLIDE 10 SEC])", (0, 145)),
+        (f"{WINDOWS} FOR 90 SEC", (0, 145)),
+    ],
+)
+def test_only_windows_that_may_hold_late_arrivals_are_computed(tmp_path, query, span):
+    """The reading of tick 50 is in the windows at 55 to 75; the last window that was answered by tick 150 is at 145."""
+    one_late(tmp_path)
+    made = plan_recomputation(read_question(tmp_path, CATALOG, {}, query), 150)
+    assert (made.question.span.start, made.question.span.until) == span
+
+
+def history(folder, *arguments):
+    (folder / "schema.sneeql").write_text(
+        f"road: sensed (site:integer, temp:integer, gust:float {{scale 1}}) every 10 sec at sites 1..3 wait {WAIT} sec\n"
+    )
+    return main(["history", "--data", str(folder), "--schema", str(folder / "schema.sneeql"), *arguments])
+
+
+@pytest.mark.spark
+@pytest.mark.promise("history-is-live", "pages-are-true")
+def test_command_prints_what_a_late_reading_changed(spark, tmp_path, monkeypatch, capsys):
+    @contextmanager
+    def open_spark(args):
+        yield spark
+
+    monkeypatch.setattr("basestation.cli.history_recompute.open_spark", open_spark)
+    one_late(tmp_path)
+    [example] = blocks(DOCS / "history.md", "text")
+    command, _, shown = example.text.strip().partition("\n")
+    given = shlex.split(command)[3:]
+    assert history(tmp_path, *given) == 0
+    said = capsys.readouterr()
+    assert f"{said.err.splitlines()[0]}\n{said.out.strip()}" == shown
+    assert "4 rows differ" in said.err
+    assert history(tmp_path, *given, "-o", "csv") == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "_time,_tick,_change,site,n", "1970-01-01T00:00:50Z,50,removed,2,1",
+    ]  # fmt: skip
+
+
+@pytest.mark.promise("errors-point")
+@pytest.mark.parametrize(("arguments", "code", "says"), [
+    (["recompute", WINDOWS], 2, "expected `moteloom history recompute QUERY --since TIME`"),
+    (["recompute", "--since", "100"], 2, "expected `moteloom history recompute QUERY --since TIME`"),
+    (["recompute", WINDOWS, "--since", "100", "--plot", "x.svg"], 2, "prints differences"),
+    (["recompute", WINDOWS, "--since", "100", "-o", "parquet"], 2, "--out FILE"),
+    (["recompute", "SELECT COUNT(*) FROM road.HISTORY", "--since", "100"], 2, "one-off"),
+    (["recompute", WINDOWS, "--since", "2"], 2, "no window from tick 0 on was answered by tick 2"),
+    (["recompute", "SELECT tmep FROM road [NOW]", "--since", "100"], 2, "did you mean `temp`"),
+    (["recompute", WINDOWS, "--since", "180"], 0, "no window that was answered by 1970-01-01T00:03:00Z has changed"),
+    ([WINDOWS, "--since", "100"], 2, "--since is of `recompute`"),
+])  # fmt: skip
+def test_recompute_says_what_it_expects_before_spark_starts(tmp_path, monkeypatch, capsys, arguments, code, says):
+    def start(*_, **__):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("basestation.archive.spark.session.start_session", start)
+    one_late(tmp_path)
+    assert history(tmp_path, *arguments) == code
+    said = capsys.readouterr()
+    assert says in said.err and not said.out
+
+
+def test_rows_that_differ_in_last_digits_are_left_out():
+    class Query:
+        columns, inexact = ("_tick", "site", "mean"), frozenset(["mean"])
+
+    def row(change, site, mean):
+        return {"_tick": 10, CHANGE: change, "site": site, "mean": mean}
+
+    rows = [row("removed", 1, 0.3), row("added", 1, 0.1 + 0.2), row("removed", 2, 0.3), row("added", 2, 0.31),
+            row("added", 3, 0.3), row("removed", 4, None), row("added", 4, 0.5)]  # fmt: skip
+    assert _cancel_roundings(rows, Query) == rows[2:]
