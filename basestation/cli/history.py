@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from basestation.cli.history_arguments import add_spark, open_spark, parse_data, print_errors, refuse
+from basestation.cli.history_arguments import add_spark, open_spark, parse_data, print_errors, print_gaps, refuse
 from basestation.cli.history_list import list_extents, list_sites
 from basestation.cli.history_recompute import recompute
 from basestation.cli.picture_file import open_picture_file, parse_picture, write_picture
@@ -106,7 +106,6 @@ def _carry_out(args: argparse.Namespace) -> int:
 
 
 def _answer(args: argparse.Namespace) -> int:
-    from basestation.history.file_checks import list_days
     from basestation.station.declarations import read_declarations
     from basestation.station.history_question import read_question
 
@@ -115,14 +114,7 @@ def _answer(args: argparse.Namespace) -> int:
     catalog, tables = read_declarations(args.data, args.config, args.schema)
     text, name = query_text(args)
     question = read_question(args.data, catalog, tables, text, name, args.begin, args.until, args.skip_damaged)
-    for path, damage in question.skipped.items():
-        print(f"moteloom: left out {path}: {damage}", file=sys.stderr)
-    for extent, days in question.missing.items():
-        if days:
-            print(
-                f"moteloom: no reading of `{extent}` on {len(days)} days of the range: {list_days(days)}",
-                file=sys.stderr,
-            )
+    print_gaps(question)
     return _print(args, question)
 
 

@@ -14,6 +14,7 @@ from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostic
 if TYPE_CHECKING:
     from basestation.archive.spark.master import SparkMaster
     from basestation.archive.spark.session import SparkSession
+    from basestation.station.history_question import HistoryQuestion
 
 FAILED, NOT_EXECUTABLE = 1, 4
 
@@ -68,6 +69,20 @@ def parse_data(text: str) -> Path:
     raise argparse.ArgumentTypeError(
         f"expected a folder that this machine reads, found `{text}`; mount the store as a folder (docs/history.md)"
     )
+
+
+def print_gaps(question: "HistoryQuestion") -> None:
+    """Name the files and days that an answer lacks."""
+    from basestation.history.file_checks import list_days
+
+    for path, damage in question.skipped.items():
+        print(f"moteloom: left out {path}: {damage}", file=sys.stderr)
+    for extent, days in question.missing.items():
+        if days:
+            print(
+                f"moteloom: no reading of `{extent}` on {len(days)} days of the range: {list_days(days)}",
+                file=sys.stderr,
+            )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from basestation.cli.history_arguments import open_spark, refuse
+from basestation.cli.history_arguments import open_spark, print_gaps, refuse
 
 
 def recompute(args: argparse.Namespace) -> int:
@@ -25,6 +25,7 @@ def recompute(args: argparse.Namespace) -> int:
         return refuse("parquet is written to a file: add --out FILE")
     catalog, tables = read_declarations(args.data, args.config, args.schema)
     asked = read_question(args.data, catalog, tables, args.extent, None, args.begin, args.until, args.skip_damaged)
+    print_gaps(asked)
     found = plan_recomputation(asked, args.since)
     since = rfc3339_of(found.since, catalog.tick_ms)
     for name, late in found.late.items():

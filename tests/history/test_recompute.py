@@ -201,6 +201,20 @@ def test_recompute_says_what_it_expects_before_spark_starts(tmp_path, monkeypatc
     assert says in said.err and not said.out
 
 
+@pytest.mark.promise("bad-files")
+def test_recompute_names_a_file_that_is_left_out(tmp_path, capsys):
+    one_late(tmp_path)
+    rows = [{"_tick": 86_400, "_site": 1, "temp": 1, "gust": 0.5}]
+    archive(read_recording(CATALOG, {"road": rows}), tmp_path, random.Random(1))
+    [file] = extent_folder(tmp_path, "road").glob("date=1970-01-02/*.parquet")
+    file.write_bytes(file.read_bytes()[:-9])
+    arguments = ("recompute", WINDOWS, "--since", "180")
+    assert history(tmp_path, *arguments) == 3
+    assert str(file) in capsys.readouterr().err
+    assert history(tmp_path, *arguments, "--skip-damaged") == 0
+    assert f"left out {file}" in capsys.readouterr().err
+
+
 def test_rows_that_differ_in_last_digits_are_left_out():
     class Query:
         columns, inexact = ("_tick", "site", "mean"), frozenset(["mean"])
