@@ -94,12 +94,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _carry_out(args: argparse.Namespace) -> int:
+    if args.since is not None and args.query != RECOMPUTE:
+        return refuse(f"--since is of `{RECOMPUTE}`; the first window of an answer is that of --from")
     if args.query == LIST:
         return list_extents(args) if args.extent is None else list_sites(args)
     if args.query == RECOMPUTE:
         return recompute(args)
-    if args.since is not None:
-        return refuse(f"--since is of `{RECOMPUTE}`; the first window of an answer is that of --from")
     if args.extent is not None:
         return refuse(f"expected one query, found `{args.extent}` after it; only `{LIST}` takes an extent")
     return _answer(args)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from acquisition.extent import ExtentKind
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.sources.time_bounds import Time, tick_of
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
 from basestation.algebra.node import walk
+from basestation.algebra.table import Scan
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
 from basestation.history.answer import find_extents
 from basestation.history.compiler import needs_order
@@ -19,11 +20,20 @@ from basestation.station.history_question import HistoryQuestion, HistoryQuestio
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
-    """A question, narrowed to the windows that were answered by the tick `since` and may be others now. `late` is by extent."""
+    """A question, narrowed to the windows that may be others now. They go up to `last`: the tick `since` less the wait of the extents.
+
+    `late` is by extent.
+    """
 
     question: HistoryQuestion
     since: int
+    last: int
     late: Mapping[str, LateArrivals]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can have changed."""
+        return self.question.span.until < self.question.span.start or not any(each.rows for each in self.late.values())
 
 
 def plan_recomputation(question: HistoryQuestion, since: Time) -> Recomputation:
@@ -41,22 +51,25 @@ def plan_recomputation(question: HistoryQuestion, since: Time) -> Recomputation:
         raise HistoryQuestionError(f"no window from tick {span.start} on was answered by tick {known}")
     late = {}
     for extent in streams:
-        found = find_late_arrivals(question.root, extent.name, known, question.skipped)
-        if found is not None:
+        found = find_late_arrivals(question.root, extent, known, until, question.skipped)
+        if found is not None and extent.late is not LatePolicy.DROP:
             late[extent.name] = found
     narrowed = replace(question, span=_narrow(plan, replace(span, until=until), late))
-    return Recomputation(narrowed, known, late)
+    return Recomputation(narrowed, known, until, late)
 
 
 def _narrow(plan: Plan, span: HistoryRange, late: Mapping[str, LateArrivals]) -> HistoryRange:
     """The range from the first window that may hold one of the late arrivals to the last one.
 
-    Rows, landmarks, loops and FOR count from the first window of the range, and a converter compares windows, so these keep it.
+    Rows, landmarks, loops and FOR count from the first window of the range, and a converter compares windows, so these keep it. A window
+    of an input with another slide, or a table, is joined until the next one of its input.
     """
     nodes, options = list(walk(plan.root)), plan.options
     windows = [node for node in nodes if isinstance(node, TimeWindow)]
+    slides = {node.slide for node in windows} | {node.interval for node in nodes if isinstance(node, Scan)}
+    changing = [each for each in late.values() if each.rows]
     if (
-        not late
+        not changing
         or not windows
         or any(isinstance(node, RowWindow | LandmarkWindow | LoopWindow | Converter) for node in nodes)
         or any(
@@ -68,6 +81,7 @@ def _narrow(plan: Plan, span: HistoryRange, late: Mapping[str, LateArrivals]) ->
         or options.since_ago is not None
     ):
         return span
-    first = min(each.first for each in late.values()) - max(node.end for node in windows)
-    last = max(each.last for each in late.values()) - min(node.begin for node in windows)
+    joined = max(slides) if len(slides) > 1 else 0
+    first = min(each.first for each in changing) - max(node.end for node in windows) - joined
+    last = max(each.last for each in changing) - min(node.begin for node in windows) + joined
     return replace(span, start=max(span.start, first), until=min(span.until, last))

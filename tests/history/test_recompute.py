@@ -4,13 +4,14 @@ import random
 import shlex
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from basestation.archive.layout import extent_folder
 from basestation.history.differences import CHANGE, _cancel_roundings, compare_answers
-from basestation.history.late_arrivals import LateArrivals, find_late_arrivals
+from basestation.history.late_arrivals import LateArrivals, find_late_arrivals, list_runs
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
 from basestation.replay.statements import read_statements
@@ -21,10 +22,14 @@ from tests.docs.pages import DOCS, blocks
 from tests.history.in_spark import archive, corrections_of, engine_answers
 
 WAIT = 5
-CATALOG = read_schema(
+CATALOG_TEXT = (
     f"road: sensed (site:integer, temp:integer, gust:float {{scale 1}}) every 10 sec at sites 1..3 wait {WAIT} sec "
-    "late revise by 1 hour"
+    "late revise by 100 sec\n"
+    "heat: pushed (v:float, name:string) wait 20 sec late revise by 1 hour\n"
+    "hall: stored (site:integer, room:string)"
 )
+CATALOG = read_schema(CATALOG_TEXT)
+HALL = [{"site": 1, "room": "north"}, {"site": 2, "room": None}]
 WINDOWS = (
     "SELECT site, COUNT(*) AS n, SUM(temp) AS s FROM road [FROM NOW-25 SEC TO NOW-5 SEC SLIDE 10 SEC] GROUP BY site"
 )
@@ -32,7 +37,10 @@ QUERIES = (
     WINDOWS,
     "SELECT COUNT(*) AS n, AVG(gust) AS g FROM road [FROM NOW-30 SEC TO NOW SLIDE 20 SEC] HAVING COUNT(*) > 2",
     "SELECT a.site, b.temp FROM road [NOW] a, road [FROM NOW-20 SEC TO NOW-10 SEC SLIDE 10 SEC] b WHERE a.temp = b.temp",
-    "SELECT site, temp FROM road WHERE temp > 1",
+    "SELECT a.site, b.temp FROM road [NOW] a, road [FROM NOW-10 SEC TO NOW SLIDE 60 SEC] b WHERE a.site = b.site",
+    "SELECT r.temp, t.room FROM road [NOW] r, hall [SCAN 60 SEC] t WHERE r.site = t.site",
+    "SELECT name, COUNT(*) AS n, SUM(v) AS s FROM heat [FROM NOW-30 SEC TO NOW SLIDE 10 SEC] GROUP BY name",
+    "SELECT temp FROM road WHERE temp > 1",
     "SELECT MAX(temp) AS m, COUNT(*) AS n FROM road [UNBOUNDED SLIDE 30 SEC]",
     "ISTREAM(SELECT site, temp FROM road [FROM NOW-20 SEC TO NOW SLIDE 10 SEC])",
     "SELECT COUNT(*) AS n FROM road FOR (t = ST; t < ST + 200; t += 20) { WindowIs(road, t - 15, t); }",
@@ -43,16 +51,25 @@ REVISION = "REVISE road SET temp = 9 WHERE temp = 3"
 def recorded(rng, epochs=30):
     """Readings of which some are missing and some late."""
     rows = [
-        {"_tick": tick, "_site": site, "_arrival": tick + rng.choice((0, 0, 0, 1, 4, 30, 170)), "temp": rng.randrange(5),
+        {"_tick": tick, "_site": site, "_arrival": tick + rng.choice((0, 0, 0, 1, 4, 30, 90, 170)), "temp": rng.randrange(5),
          "gust": rng.randrange(30) / 10}
         for tick in range(0, 10 * epochs, 10) for site in (1, 2, 3) if rng.random() < 0.9
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row["_arrival"], row["_tick"]))
 
 
+def heats(rng, epochs=30):
+    """Pushed tuples, some of them late, some equal."""
+    rows = [
+        {"_tick": tick, "_arrival": tick + rng.choice((0, 0, 3, 60, 200)), "v": rng.choice((0.25, 0.5, 1.5, None)), "name": rng.choice(("a", None))}
+        for tick in range(0, 10 * epochs, 5)
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row["_arrival"], row["_tick"]))
+
+
 def answered(rows, statements, until):
     """By (tick, number) of a window, or tick of a tuple, the bag of its rows, from a replay of rows and statements up to a tick."""
-    recording = read_recording(CATALOG, {"road": rows})
+    recording = read_recording(CATALOG, rows | {"hall": HALL})
     given = read_statements(statements, CATALOG)
     current = engine_answers(recording, given, until).current(given[0].number)
     if isinstance(current, dict):
@@ -63,16 +80,20 @@ def answered(rows, statements, until):
     return found
 
 
+def last_arrival(rows):
+    return max(row["_arrival"] for of in rows.values() for row in of)
+
+
 def expected_changes(query, rows, since, corrected_at):
     """(tick, number, change, row) of each row that windows answered by `since` have now and had not, or the reverse."""
-    known = [row for row in rows if row["_arrival"] <= since]
-    last = max(row["_arrival"] for row in rows)
+    known = {name: [row for row in of if row["_arrival"] <= since] for name, of in rows.items()}
+    last, wait = last_arrival(rows), 20 if "heat" in query else WAIT
     then = answered(known, [(query, 0), *([(REVISION, corrected_at)] if corrected_at <= since else [])], since)
     now = answered(rows, [(query, 0), (REVISION, corrected_at)], last)
     found = Counter()
     for key in then.keys() | now.keys():
         tick, n, *_ = key
-        if tick <= since - WAIT:
+        if tick <= since - wait:
             a, b = (of.get(key, Counter()) for of in (then, now))
             found.update({(tick, n, "removed", row): count for row, count in (a - b).items()})
             found.update({(tick, n, "added", row): count for row, count in (b - a).items()})
@@ -91,19 +112,23 @@ def found_changes(table):
 @pytest.mark.promise("history-is-live", "late-readings")
 def test_differences_are_those_of_two_replays(spark, tmp_path, rng, counts, tally):
     kinds = Counter()
-    for run in range(counts(1, 12)):
-        root, rows, corrected_at = tmp_path / str(run), recorded(rng), rng.randrange(100, 400)
-        recording = read_recording(CATALOG, {"road": rows})
-        statements = read_statements([(QUERIES[0], 0), (REVISION, corrected_at)], CATALOG)
-        last = max(row["_arrival"] for row in rows)
+    for run in range(counts(1, 5)):
+        root, rows, corrected_at = (
+            tmp_path / str(run),
+            {"road": recorded(rng), "heat": heats(rng)},
+            rng.randrange(100, 400),
+        )
+        recording = read_recording(CATALOG, rows | {"hall": HALL})
+        statements = read_statements([(WINDOWS, 0), (REVISION, corrected_at)], CATALOG)
+        last, tables = last_arrival(rows), recording.versions
         archive(recording, root, rng, corrections_of(recording, statements, last))
         for query in (WINDOWS, *rng.sample(QUERIES[1:], counts(2, len(QUERIES) - 1))):
             since = rng.randrange(60, last)
-            asked = read_question(root, CATALOG, {}, query, begin=0, until=last)
+            asked = read_question(root, CATALOG, tables, query, begin=0, until=last)
             made = plan_recomputation(asked, since)
             found = Counter()
-            if made.late and made.question.span.start <= made.question.span.until:
-                found = found_changes(compare_answers(spark, root, asked.plan, {}, made.question.span, since))
+            if not made.is_empty:
+                found = found_changes(compare_answers(spark, root, asked.plan, tables, made.question.span, since))
             assert found == expected_changes(query, rows, since, corrected_at), (run, query, since, corrected_at)
             kinds["with differences" if found else "without"] += 1
     tally("recomputations", kinds)
@@ -124,28 +149,40 @@ def one_late(folder):
 
 def test_late_arrivals_are_counted_by_extent(tmp_path):
     one_late(tmp_path)
-    assert find_late_arrivals(tmp_path, "road", 100) == LateArrivals(1, 50, 50, ("1970-01-01",))
-    assert find_late_arrivals(tmp_path, "road", 170) is None
-    assert find_late_arrivals(tmp_path, "road", 49) is None
+    road = CATALOG.extents["road"]
+    assert find_late_arrivals(tmp_path, road, 100, 95) == LateArrivals(0, 0, -1, (), 1), "it lies beyond the horizon"
+    road = replace(road, horizon=120)
+    late = LateArrivals(1, 50, 50, ("1970-01-01",))
+    assert find_late_arrivals(tmp_path, road, 100, 95) == late
+    assert find_late_arrivals(tmp_path, road, 170, 165) is None
+    assert find_late_arrivals(tmp_path, road, 100, 49) is None
     for file in extent_folder(tmp_path, "road").rglob("*.parquet"):  # no statistics say which row groups to read
         pq.write_table(pq.read_table(file, partitioning=None), file, write_statistics=False)
-    assert find_late_arrivals(tmp_path, "road", 100) == LateArrivals(1, 50, 50, ("1970-01-01",))
+    assert find_late_arrivals(tmp_path, road, 100, 95) == late
+
+
+def test_runs_of_days_are_joined():
+    assert list_runs(["2026-10-31", "2026-11-01", "2026-11-02", "2026-11-04"]) == "2026-10-31 to 2026-11-02, 2026-11-04"
 
 
 @pytest.mark.parametrize(
     ("query", "span"),
     [
         (WINDOWS, (55, 75)),
+        ("SELECT r.site, t.room FROM road [NOW] r, hall [SCAN 60 SEC] t WHERE r.site = t.site", (0, 110)),
+        ("SELECT a.site, b.temp FROM road [NOW] a, road [FROM NOW-10 SEC TO NOW SLIDE 60 SEC] b", (0, 120)),
         ("SELECT site, temp FROM road WHERE temp > 1", (0, 145)),
         ("SELECT MAX(temp) AS m FROM road [UNBOUNDED SLIDE 30 SEC]", (0, 145)),
         ("ISTREAM(SELECT temp FROM road [FROM NOW-20 SEC TO NOW SLIDE 10 SEC])", (0, 145)),
         (f"{WINDOWS} FOR 90 SEC", (0, 145)),
     ],
+    ids=("windows", "table", "two slides", "stream", "landmark", "converter", "for"),
 )
 def test_only_windows_that_may_hold_late_arrivals_are_computed(tmp_path, query, span):
     """The reading of tick 50 is in the windows at 55 to 75; the last window that was answered by tick 150 is at 145."""
     one_late(tmp_path)
-    made = plan_recomputation(read_question(tmp_path, CATALOG, {}, query), 150)
+    catalog = read_schema(CATALOG_TEXT.replace("by 100 sec", "by 1 hour"))
+    made = plan_recomputation(read_question(tmp_path, catalog, {"hall": [(0, {})]}, query), 150)
     assert (made.question.span.start, made.question.span.until) == span
 
 
@@ -170,8 +207,8 @@ def test_command_prints_what_a_late_reading_changed(spark, tmp_path, monkeypatch
     given = shlex.split(command)[3:]
     assert history(tmp_path, *given) == 0
     said = capsys.readouterr()
-    assert f"{said.err.splitlines()[0]}\n{said.out.strip()}" == shown
-    assert "4 rows differ" in said.err
+    lines = said.err.splitlines()
+    assert [lines[0], *said.out.splitlines(), lines[-1].partition(", after")[0]] == shown.splitlines()
     assert history(tmp_path, *given, "-o", "csv") == 0
     assert capsys.readouterr().out.splitlines()[:2] == [
         "_time,_tick,_change,site,n", "1970-01-01T00:00:50Z,50,removed,2,1",
@@ -187,7 +224,7 @@ def test_command_prints_what_a_late_reading_changed(spark, tmp_path, monkeypatch
     (["recompute", "SELECT COUNT(*) FROM road.HISTORY", "--since", "100"], 2, "one-off"),
     (["recompute", WINDOWS, "--since", "2"], 2, "no window from tick 0 on was answered by tick 2"),
     (["recompute", "SELECT tmep FROM road [NOW]", "--since", "100"], 2, "did you mean `temp`"),
-    (["recompute", WINDOWS, "--since", "180"], 0, "no window that was answered by 1970-01-01T00:03:00Z has changed"),
+    (["ls", "--since", "-30d"], 2, "--since is of `recompute`"),
     ([WINDOWS, "--since", "100"], 2, "--since is of `recompute`"),
 ])  # fmt: skip
 def test_recompute_says_what_it_expects_before_spark_starts(tmp_path, monkeypatch, capsys, arguments, code, says):
@@ -199,6 +236,24 @@ def test_recompute_says_what_it_expects_before_spark_starts(tmp_path, monkeypatc
     assert history(tmp_path, *arguments) == code
     said = capsys.readouterr()
     assert says in said.err and not said.out
+
+
+@pytest.mark.parametrize(
+    ("until", "says"),
+    [
+        (180, "0 rows of windows up to 1970-01-01T00:02:55Z differ"),
+        (49, "0 rows of windows up to 1970-01-01T00:00:44Z differ"),
+    ],
+)
+def test_no_difference_is_an_empty_answer(tmp_path, monkeypatch, capsys, until, says):
+    """Which replaces the file of an earlier one."""
+    monkeypatch.setattr("basestation.archive.spark.session.start_session", None)
+    one_late(tmp_path)
+    (tmp_path / "out.csv").write_text("of yesterday")
+    arguments = "recompute", WINDOWS, "--since", str(until), "-o", "csv", "--out", str(tmp_path / "out.csv")
+    assert history(tmp_path, *arguments, "--to", str(until)) == 0
+    assert (tmp_path / "out.csv").read_text() == "_time,_tick,_change,site,n,s\n"
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.promise("bad-files")
