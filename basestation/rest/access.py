@@ -48,6 +48,8 @@ SCOPES = {
     ("GET", "/v1/queries/{query}/results.csv"): TokenScope.READ,
     ("GET", "/v1/queries/{query}/results.arrow"): TokenScope.READ,
     ("GET", "/v1/queries/{query}/current"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}/current.csv"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}/current.arrow"): TokenScope.READ,
     ("GET", "/v1/ready"): TokenScope.READ,
     ("GET", "/v1/metrics"): TokenScope.READ,
     ("POST", "/v1/check"): TokenScope.READ,

@@ -49,7 +49,7 @@ EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("post", "/v1/queries/{query}/replace"): _QUERY | {"number": 2, "state": "deploying"},
     ("get", "/v1/queries/{query}/results"): _PAGE | {"updates": [_UPDATE], "next": 7},
     ("get", "/v1/queries/{query}/current"): _PAGE | {"next": 7, "tuples": [], "windows": [
-        {key: value for key, value in _UPDATE.items() if key not in ("number", "type", "query")}]},
+        {key: value for key, value in _UPDATE.items() if key not in ("number", "type", "query")}], "truncated": False},
     ("post", "/v1/check"): {"ok": True, "diagnostics": [], "statements": [
         {"type": "query", "kind": "window", "once": False, "columns": _QUERY["columns"]}]},
     ("post", "/v1/complete"): {"start": 17, "completions": [
@@ -113,6 +113,8 @@ _MEANINGS = {
 _MEDIA = {
     "/v1/queries/{query}/results.jsonl": "application/x-ndjson", "/v1/queries/{query}/results.csv": "text/csv",
     "/v1/queries/{query}/results.arrow": "application/vnd.apache.arrow.stream", "/v1/metrics": "text/plain",
+    "/v1/queries/{query}/current.csv": "text/csv",
+    "/v1/queries/{query}/current.arrow": "application/vnd.apache.arrow.stream",
     "/v1/jobs/{job}/results": "application/x-ndjson", "/v1/jobs/{job}/results.csv": "text/csv",
     "/v1/jobs/{job}/results.arrow": "application/vnd.apache.arrow.stream", "/login": "text/html",
 }  # fmt: skip
@@ -190,7 +192,7 @@ def _statuses(method: str, path: str) -> list[int]:
         found.add(408)
     if "{" in path:
         found.add(404)
-    if path.startswith("/v1/queries/{query}/results") or path.endswith("/current") or path == "/v1/events":
+    if path.startswith(("/v1/queries/{query}/results", "/v1/queries/{query}/current")) or path == "/v1/events":
         found.add(410)
     if method != "get" or path.startswith("/v1/jobs/{job}/results."):
         found.add(409)

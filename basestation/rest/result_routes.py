@@ -3,19 +3,26 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from acquisition.ticks import tick_of_rfc3339
-from basestation.rest.control import ResultPage
+from basestation.rest.control import JsonObject, ResultPage
+from basestation.rest.current_answer import CurrentAnswer, current_columns, current_rows
 from basestation.rest.encoded_pages import Encode, EncodedPages
 from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.query_routes import no_such_query
-from basestation.rest.result_formats import encode_json_lines, encode_json_page, sum_updates, to_arrow, to_csv
+from basestation.rest.result_formats import (
+    encode_arrow,
+    encode_csv,
+    encode_json_lines,
+    encode_json_page,
+    to_arrow,
+    to_csv,
+)
 from basestation.rest.result_streams import ResultStreams
 from basestation.rest.wire import (
     EVENT_STREAM,
@@ -25,7 +32,7 @@ from basestation.rest.wire import (
     LastEventId,
     check_begin,
     read_last_event,
-    restore_plus,
+    read_moment,
 )
 from basestation.results.feed import UpdatesExpiredError
 
@@ -39,16 +46,31 @@ Epoch = Annotated[
 Since = Annotated[
     str | None,
     Query(
-        max_length=40, description="RFC 3339: begin with what the station has answered from then on, if that is later"
+        max_length=40,
+        description="RFC 3339, or ms since 1970: begin with what the station has answered from then on, if that is later",
     ),
+]
+Begin = Annotated[
+    str | None,
+    Query(alias="from", max_length=40, description="RFC 3339, or ms since 1970: no window or tuple of before"),
+]
+Until = Annotated[
+    str | None, Query(alias="to", max_length=40, description="RFC 3339, or ms since 1970: no window or tuple of after")
 ]
 MEDIA = {
     "json": "application/json", "jsonl": "application/x-ndjson", "csv": "text/csv",
     "arrow": "application/vnd.apache.arrow.stream",
 }  # fmt: skip
 """The media type of a page by its suffix."""
+Current = tuple[ResultPage, dict[str, Any]]
 NEWEST = 10_000
-"""Updates that the current answer looks back on."""
+"""Updates that the current answer looks back on, and the most windows or tuples that it has."""
+LONGEST_RANGE = 100_000
+"""Updates that the current answer of a range of time looks back on."""
+Last = Annotated[
+    int | None,
+    Query(ge=1, le=NEWEST, description=f"the newest so many; default: 1, or {NEWEST:,} of a range of time"),
+]
 
 
 def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Callable[[], bool]) -> APIRouter:
@@ -83,17 +105,10 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
             page = await read(query, after, limit, epoch)
         return page
 
-    async def begin(query: str, after: int, since: str | None) -> int:
+    async def number_behind(query: str, after: int, since: str | None) -> int:
         """The number to read behind."""
-        since = restore_plus(since)
-        if since is None:
+        if (at_ms := read_moment("since", since)) is None:
             return after
-        try:
-            at_ms = tick_of_rfc3339(since, 1)
-        except (ValueError, OverflowError):
-            raise HttpProblemError(
-                422, "bad-request", f"`since` is no time: {since}", "send RFC 3339 such as 2026-11-19T08:00:00Z"
-            ) from None
         try:
             return max(after, await run_in_threadpool(control.number_before, query, at_ms))
         except KeyError:
@@ -112,7 +127,7 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
         request: Request, query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None,
         since: Since = None, last_event_id: LastEventId = None,
     ) -> Response:  # fmt: skip
-        after = await begin(query, after, since)
+        after = await number_behind(query, after, since)
         if EVENT_STREAM in request.headers.get("accept", ""):
             if last_event_id is not None:
                 newest, (of_station, _) = await newest_of(query), await run_in_threadpool(control.event_bounds)
@@ -136,22 +151,58 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
         async def formatted(
             query: str, after: After = 0, limit: Limit = 1_000, wait: Wait = 0, epoch: Epoch = None, since: Since = None
         ) -> Response:
-            return await send_page(query, await begin(query, after, since), limit, wait, epoch, suffix, encode)
+            return await send_page(query, await number_behind(query, after, since), limit, wait, epoch, suffix, encode)
 
     add_format("json", "A page of updates as JSON", encode_json_page)
     add_format("jsonl", "A page of updates, one JSON object a line", encode_json_lines)
     add_format("csv", "A page of updates as rows with a header", to_csv)
     add_format("arrow", "A page of updates as rows of an Arrow stream", to_arrow)
 
-    @router.get("/v1/queries/{query}/current", summary="The newest windows or tuples after all revisions")
-    async def current(query: str, last: Annotated[int, Query(ge=1, le=NEWEST)] = 1) -> dict[str, Any]:
+    async def read_current(query: str, last: int | None, begin: str | None, until: str | None) -> Current:
+        """The page that the current answer goes on behind, without its lines, and that answer."""
+        begin_ms, until_ms = read_moment("from", begin), read_moment("to", until)
+        if begin_ms is not None and until_ms is not None and begin_ms > until_ms:
+            raise HttpProblemError(
+                422, "bad-request", f"`from` is after `to`: {begin} and {until}", "send the earlier time as `from`"
+            )
+        is_range = begin_ms is not None or until_ms is not None
+        answer = CurrentAnswer(last or (NEWEST if is_range else 1), begin_ms, until_ms)
         newest = await newest_of(query)
-        try:
-            page = await run_in_threadpool(control.results, query, max(0, newest - NEWEST), NEWEST)
-        except UpdatesExpiredError as gone:  # fewer are kept
-            page = await read(query, gone.first - 1, NEWEST)
-        head = {"query": page.query, "epoch": page.epoch, **page.schema, "next": page.next}
-        return head | await run_in_threadpool(sum_updates, page.lines, last)
+        query = str(await run_in_threadpool(control.find, query))  # a name may change its query
+        before = 0 if begin_ms is None else await run_in_threadpool(control.number_before, query, begin_ms)
+        looked = max(0, newest - (LONGEST_RANGE if is_range else NEWEST))
+        after, is_cut = max(before, looked), is_range and looked > before
+        while True:
+            try:
+                page = await run_in_threadpool(control.results, query, after, NEWEST)
+            except UpdatesExpiredError as gone:  # fewer are kept
+                page = await read(query, gone.first - 1, NEWEST)
+            await run_in_threadpool(answer.add, page.lines)
+            if page.next >= newest or not page.lines:
+                break
+            after = page.next
+        found = answer.as_json()
+        return page, found | {"truncated": is_cut or (is_range and found["truncated"])}
+
+    @router.get("/v1/queries/{query}/current", summary="The windows or tuples after all revisions")
+    async def current(query: str, last: Last = None, begin: Begin = None, until: Until = None) -> dict[str, Any]:
+        page, found = await read_current(query, last, begin, until)
+        return {"query": page.query, "epoch": page.epoch, **page.schema, "next": page.next, **found}
+
+    def add_current(
+        suffix: str, summary: str, encode: Callable[[Mapping[str, str], Iterable[JsonObject]], bytes]
+    ) -> None:
+        @router.get(f"/v1/queries/{{query}}/current.{suffix}", summary=summary, name=f"current_{suffix}")
+        async def formatted(query: str, last: Last = None, begin: Begin = None, until: Until = None) -> Response:
+            page, found = await read_current(query, last, begin, until)
+            body = await run_in_threadpool(lambda: encode(current_columns(page), current_rows(page, found)))
+            more = {"moteloom-next": str(page.next), "moteloom-epoch": page.epoch}
+            return Response(
+                body, media_type=MEDIA[suffix], headers=more | {"moteloom-truncated": str(found["truncated"]).lower()}
+            )
+
+    add_current("csv", "The windows or tuples after all revisions, as rows with a header", encode_csv)
+    add_current("arrow", "The windows or tuples after all revisions, as rows of an Arrow stream", encode_arrow)
 
     async def follow(query: int, after: int) -> AsyncIterator[bytes]:
         async def read_behind(after: int, limit: int) -> ResultPage:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Header
 
+from acquisition.ticks import tick_of_rfc3339
 from gateway.errors import MoteloomError
 
 LARGEST = 2**53
@@ -35,6 +36,22 @@ def encode_json(value: object) -> bytes:
 def restore_plus(moment: str | None) -> str | None:
     """A moment with the `+` of its offset or zone, which an URL turns into a space where it is not sent as `%2B`."""
     return None if moment is None else re.sub(r"^ |(?<=:\d\d) (?=\d\d:\d\d$)", "+", moment)
+
+
+def read_moment(name: str, given: str | None) -> int | None:
+    """The ms since 1970 of a parameter: RFC 3339, or so many ms, as dashboards send them. HttpProblemError where it is neither."""
+    moment = restore_plus(given)
+    if moment is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,15}", moment):
+        return int(moment)
+    try:
+        return tick_of_rfc3339(moment, 1)
+    except (ValueError, OverflowError):
+        raise HttpProblemError(
+            422, "bad-request", f"`{name}` is no time: {moment}",
+            "send RFC 3339 such as 2026-11-19T08:00:00Z, or ms since 1970 such as 1795075200000",
+        ) from None  # fmt: skip
 
 
 class HttpProblemError(MoteloomError):

@@ -50,6 +50,8 @@ def test_commands_of_the_rest_page_work_in_their_order(tmp_path, need):
         "_time,_query,_number,_revision,_weight,_used,_due,mean\r\n"
     )
     assert json.loads(answers["/v1/queries/1/current?last=3"])["windows"]
+    ranged = answers["/v1/queries/1/current.csv?from=2026-01-01T00:00:00Z&to=4102444800000"]
+    assert ranged.startswith("_time,_query,_revision,_used,_due,mean\r\n") and ranged.count("\r\n") >= 2
     assert answers["/v1/queries/1/results"].startswith("id: ") and "data: {" in answers["/v1/queries/1/results"]
     assert 'moteloom_queries{state="running"}' in answers["/v1/metrics"]
     assert page["columns"] == [{"name": "mean", "type": "float"}] and page["updates"]

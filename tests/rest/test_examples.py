@@ -1,10 +1,7 @@
-"""The example files for Grafana and Node-RED: their requests get answers of the form that they expect from a real station."""
+"""The example file for Node-RED: its requests get answers of the form that it expects from a real station."""
 
-import csv
-import io
 import json
 import re
-from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -25,23 +22,6 @@ def url(tmp_path_factory):
         station.wait_for(1, 3)
         with RestServer(station.control, station.tokens) as server:
             yield server.url
-
-
-def test_grafana_panel_reads_times_and_numbers(url):
-    dashboard = json.loads((ROOT / "examples" / "grafana" / "road.dashboard.json").read_text())
-    [target] = [target for panel in dashboard["panels"] for target in panel["targets"]]
-    values = {"${__from:date:iso}": "2020-01-01T00:00:00.000Z"}
-    parameters = {each["key"]: values.get(each["value"], each["value"]) for each in target["url_options"]["params"]}
-    assert target["url"].startswith(STATION) and target["type"] == "csv"
-    answer = httpx.get(target["url"].replace(STATION, url), params=parameters, headers=HEADERS, timeout=60)
-    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/csv")
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert len(rows) >= 3 and {each["selector"] for each in target["columns"]} <= rows[0].keys()
-    shown = [row for row in rows if float(row["_weight"]) > 0]
-    assert target["filterExpression"] == "_weight > 0" and shown
-    assert all(datetime.fromisoformat(row["_time"]) > datetime(2020, 1, 1, tzinfo=UTC) for row in shown)
-    means = [float(row["mean"]) for row in shown if row["mean"]]  # it is empty where no reading came
-    assert means and all(0 < mean < 40 for mean in means)
 
 
 def test_node_red_flow_goes_on_behind_each_page(url):

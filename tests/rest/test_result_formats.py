@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basestation.rest.control import ResultPage
-from basestation.rest.result_formats import rows_of, sum_updates, to_arrow, to_csv
+from basestation.rest.current_answer import CurrentAnswer, current_columns, current_rows
+from basestation.rest.result_formats import encode_csv, rows_of, to_arrow, to_csv
 from basestation.station.retention import Budget
 from tests.rest.running_station import RunningStation
 from tests.station.small_network import QUERIES
@@ -24,6 +25,12 @@ def page(*lines, kind="window", **more):
     texts = tuple(json.dumps({"number": number, "query": 1, "time": "2026-11-19T08:00:00Z"} | line)
                   for number, line in enumerate(lines, 1))  # fmt: skip
     return ResultPage(1, {"kind": kind, "columns": COLUMNS, **more}, texts, len(texts), "e")
+
+
+def sum_updates(lines, last, begin_ms=None, until_ms=None):
+    answer = CurrentAnswer(last, begin_ms, until_ms)
+    answer.add(lines)
+    return answer.as_json()
 
 
 def window(tick, revision=0, **rows):
@@ -99,6 +106,56 @@ def test_last_of_equal_rows_is_removed():
     assert sum_updates(lines, 1)["windows"][0]["rows"] == [one, two, three, four]
 
 
+def at(second, *lines):
+    """Lines with the time of a second of 1970 in the place of theirs."""
+    return [line | {"time": f"1970-01-01T00:00:{second:02}Z"} for line in lines]
+
+
+def test_range_of_time_has_its_ends_and_their_revisions():
+    """```
+    windows    10   20   30   40   and late revisions of 20 and 40
+    range           [20 … 30]
+    ```"""
+    row = [[1, 1.0, None]]
+    windows = [line for second in (10, 20, 30, 40) for line in at(second, window(second, rows=row))]
+    late = [*at(20, window(20, 1, removed=row, added=[[1, 9.0, None]])), *at(40, window(40, 1, removed=row, added=[]))]
+    found = sum_updates(page(*windows, *late).lines, 5, 20_000, 30_000)
+    assert [(each["tick"], each["revision"], each["rows"]) for each in found["windows"]] == [
+        (20, 1, [[1, 9.0, None]]), (30, 0, row)]  # fmt: skip
+    assert not found["truncated"]
+    both = [sum_updates(page(*windows).lines, 5, *ends)["windows"] for ends in ((20_001, None), (None, 29_999))]
+    assert [[each["tick"] for each in found] for found in both] == [[30, 40], [10, 20]]
+
+
+def test_tuple_that_a_correction_moves_out_of_the_range_is_gone():
+    one, two = {"type": "tuple", "index": 7, "tick": 1}, {"type": "tuple", "index": 8, "tick": 2}
+    lines = [*at(1, one | {"weight": 1, "row": [1, 1.0, None]}), *at(2, two | {"weight": 1, "row": [2, 1.0, None]})]
+    moved = [*at(2, two | {"weight": -1, "row": [2, 1.0, None]}), *at(9, two | {"weight": 1, "row": [2, 1.0, None]})]
+    assert [each["index"] for each in sum_updates(page(*lines, kind="stream").lines, 5, 0, 5_000)["tuples"]] == [7, 8]
+    found = sum_updates(page(*lines, *moved, kind="stream").lines, 5, 0, 5_000)
+    assert [each["index"] for each in found["tuples"]] == [7]
+
+
+def test_oldest_windows_of_a_long_range_are_left_out():
+    answer = CurrentAnswer(3, 0)
+    for second in range(10):
+        answer.add(page(*at(second, window(second, rows=[[second, 1.0, None]]))).lines)
+        assert answer.as_json()["truncated"] == (second >= 3), "and it stays so when the oldest are forgotten"
+    assert [each["tick"] for each in answer.as_json()["windows"]] == [7, 8, 9]
+
+
+def test_rows_of_a_current_answer_are_those_of_its_windows():
+    found = sum_updates(WINDOWS.lines, 5)
+    assert encode_csv(current_columns(WINDOWS), current_rows(WINDOWS, found)).decode().splitlines() == [
+        "_time,_query,_revision,_used,_due,site,mean,site_2",
+        '2026-11-19T08:00:00Z,1,1,2,3,2,,""',
+        '2026-11-19T08:00:00Z,1,1,2,3,1,3.0,"say ""x"""',
+    ]
+    tuples = list(current_rows(TUPLES, sum_updates(TUPLES.lines, 5)))
+    assert [(row["_index"], row["site"], row["mean"]) for row in tuples] == [(7, 1, 2.0), (8, 2, 1.0)]
+    assert "_number" not in current_columns(TUPLES) and "_weight" not in current_columns(TUPLES)
+
+
 @pytest.fixture
 def station(tmp_path):
     with RunningStation(tmp_path) as running:
@@ -135,6 +192,39 @@ def test_current_answer_is_that_of_the_newest_windows(station):
     found = station.get("/v1/queries/1/current", params={"last": 2}).json()
     assert (found["kind"], found["tuples"], len(found["windows"])) == ("window", [], 2)
     assert found["windows"][-1]["tick"] >= updates[-1]["tick"] and found["next"] >= 3
+
+
+def test_range_of_current_answer_takes_times_of_dashboards(station, monkeypatch):
+    station.submit(QUERIES[2])
+    windows = station.wait_for(1, 4)
+    first, last = windows[1]["time"], windows[2]["time"]
+    by_ms = [str(int(datetime.fromisoformat(each).timestamp() * 1_000)) for each in (first, last)]
+    for begin, until in ((first, last), by_ms, (first.replace("Z", "+00:00"), by_ms[1])):
+        found = station.get("/v1/queries/1/current", params={"from": begin, "to": until})
+        assert [each["time"] for each in found.json()["windows"]] == [first, last], found.text
+        assert not found.json()["truncated"]
+    table = station.get(f"/v1/queries/1/current.csv?from={by_ms[0]}&to={by_ms[1]}")
+    assert [line.split(",")[0] for line in table.text.splitlines()] == ["_time", first, last]
+    assert (table.headers["moteloom-truncated"], int(table.headers["moteloom-next"]) >= 4) == ("false", True)
+    arrow = station.get("/v1/queries/1/current.arrow", params={"from": first, "to": last})
+    assert pa.ipc.open_stream(arrow.content).read_all().column("_time").to_pylist() == [first, last]
+    since = station.get("/v1/queries/1/results", params={"since": by_ms[1]}).json()["updates"]
+    assert since[0]["number"] <= 3, "`since` takes ms, too"
+    for wrong in {"from": "yesterday"}, {"to": "-5"}, {"from": last, "to": first}:
+        refused = station.get("/v1/queries/1/current.csv", params=wrong)
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad-request"), wrong
+    monkeypatch.setattr("basestation.rest.result_routes.LONGEST_RANGE", 1)
+    cut = station.get("/v1/queries/1/current", params={"from": first}).json()
+    assert cut["truncated"] and len(cut["windows"]) <= 2
+    assert not station.get("/v1/queries/1/current", params={"last": 2}).json()["truncated"]
+
+
+def test_current_answer_of_a_range_is_read_in_pages(station, monkeypatch):
+    station.submit(QUERIES[2])
+    times = [each["time"] for each in station.wait_for(1, 7) if each["revision"] == 0]
+    monkeypatch.setattr("basestation.rest.result_routes.NEWEST", 2)
+    found = station.get("/v1/queries/1/current", params={"from": times[0], "to": times[4], "last": 5})
+    assert [each["time"] for each in found.json()["windows"]] == times[:5]
 
 
 def test_current_answer_begins_with_what_is_kept(station):
