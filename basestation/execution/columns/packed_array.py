@@ -36,13 +36,13 @@ class PackedArray:
         return self._packed - self._dropped + len(self._last)
 
     def extend(self, values: AnyArray) -> None:
-        """Append values."""
-        self._last.extend(values)
+        """Append values. Those of this call are not packed before the next one: a step often reads what it appended."""
         size = thresholds.PACKED_VALUES
         while len(self._last) >= 2 * size:
             count = min(len(self._last) - size, max(size, thresholds.PACKED_MOST)) // size * size
             self._add_block(self._last.values[:count])
             self._last.drop(count)
+        self._last.extend(values)
 
     def _add_block(self, values: AnyArray) -> None:
         self._blocks.append(_pack(values))

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from basestation.execution import thresholds
+from basestation.execution.columns import packed_array
 from basestation.execution.columns.packed_array import PackedArray
 
 VALUES = st.lists(st.sampled_from([0, 1, 5, 30, 127, 128, -129, 2**15, 2**31, 2**40]), max_size=9)
@@ -51,3 +52,14 @@ def test_ticks_of_windows_take_few_bytes():
     for epoch in range(2_880):
         held.extend(np.full(5 + epoch % 2, 30 * epoch))
     assert len(held) == 15_840 and len(pickle.dumps(held)) < 8_000
+
+
+def test_values_of_the_last_call_are_read_without_unpacking(monkeypatch):
+    """A step appends the windows of a batch, and reads them: they are packed when the next one appends."""
+    squares = np.arange(9_000) ** 2
+    held = PackedArray(squares[:5_000])
+    held.extend(squares[5_000:])
+    assert held.values.tolist() == squares.tolist()
+    monkeypatch.delattr(packed_array, "_unpack")
+    assert held[5_000:].tolist() == squares[5_000:].tolist()
+    assert held[np.array([8_999, 6_000])].tolist() == [8_999**2, 6_000**2]
