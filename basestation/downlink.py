@@ -14,7 +14,7 @@ from basestation.controller.requirements import find_renewed_extents
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
 from basestation.execution.past_windows import PastRange, from_seam
-from basestation.execution.plan_checks import start_tick
+from basestation.planner.plan import Plan
 
 Placements = Mapping[int, AggregatePlacement]
 
@@ -43,15 +43,15 @@ def deploy(
     engine: Engine,
     name: str | None = None,
     number: int | None = None,
-    end: int | None = None,
+    resumed: Plan | None = None,
     past: PastRange | None = None,
 ) -> QueryChange:
     """Accept a query; the engine answers it from its first window after now on. DiagnosticError if it cannot run.
 
-    A query that ran before has its `number`, and the tick `end` at which its FOR is over. Windows in the `past` are left to others.
+    A query that ran before has its `number`, and a plan, `resumed`, of what it answers now. Windows in the `past` are left to others.
     """
     number = world.next_number() if number is None else number
-    planned = plan_query(text, world, engine.clock + 1, number, end, past)
+    planned = plan_query(text, world, engine.clock + 1, number, resumed, past)
     queries = {**planned.queries, number: replace(planned.queries[number], name=name)}
     with rejecting_errors(text, planned.queries[number].plan):
         register_queries(number, queries, planned.candidate.placements, engine, world)
@@ -59,13 +59,11 @@ def deploy(
 
 
 def plan_query(
-    text: str, world: World, now: int, number: int, end: int | None = None, past: PastRange | None = None
+    text: str, world: World, now: int, number: int, resumed: Plan | None = None, past: PastRange | None = None
 ) -> PlannedQuery:
-    """Plan a query beside those that run; nothing changes. DiagnosticError if it cannot run. `end` and `past` are as for `deploy`."""
+    """Plan a query beside those that run; nothing changes. DiagnosticError if it cannot run. `resumed` and `past` are as for `deploy`."""
     plans = PlanCache(now)
-    bound = bind_single_query(text, world)
-    if end is not None and start_tick(bound.options, now) is None:
-        bound = replace(bound, options=replace(bound.options, run_for=end - now))
+    bound = bind_single_query(text, world) if resumed is None else resumed
     if past is not None:
         bound = from_seam(bound, past)
     with rejecting_errors(text, bound):

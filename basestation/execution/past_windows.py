@@ -21,6 +21,7 @@ import numpy as np
 from acquisition.batch import Batch
 from acquisition.extent import Catalog, Extent, ExtentKind, LatePolicy
 from basestation.algebra import expressions as ex
+from basestation.algebra.converters import Converter
 from basestation.algebra.expression import Column
 from basestation.algebra.loop_grid import find_linear
 from basestation.algebra.node import PlanNode, StreamNode, WindowNode, walk
@@ -30,7 +31,7 @@ from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.table import Scan
 from basestation.algebra.vector import Vector
-from basestation.algebra.window import LoopWindow, TimeWindow
+from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_project import WindowProject
@@ -41,6 +42,7 @@ from basestation.execution.engine import Engine
 from basestation.execution.ingest.intake import find_retention
 from basestation.execution.ingest.stored_table import TableVersion
 from basestation.execution.plan_checks import find_history_extents, last_tick, start_tick
+from basestation.execution.relational.subqueries import find_subqueries
 from basestation.planner.plan import Correction, Plan
 from basestation.updates.update import Update, split_by_query
 
@@ -82,7 +84,8 @@ def find_past(plan: Plan, engine: Engine) -> PastRange | None:
     """The windows of a query that the engine has no tuples for any more. None where there are none, or where they cannot be had.
 
     A query is divided at a seam where its windows depend on the tuples in their ranges alone: windows of time over sensed and pushed
-    extents with `late revise`, tables, and no index. Others are replayed, unless they read an index or do not wait for late readings.
+    extents with `late revise`, tables, and no index. Others, and those with windows longer than the log, are replayed, unless they read an
+    index or do not wait for late readings.
     """
     since = start_tick(plan.options, engine.clock + 1)
     if since is not None and since > engine.clock:
@@ -93,8 +96,31 @@ def find_past(plan: Plan, engine: Engine) -> PastRange | None:
     if since is not None and any(since < tick for tick in begun):
         return None
     if since is not None and _has_time_windows_alone(plan):
-        return _find_divided(plan, engine, since)
+        divided = _find_divided(plan, engine, since)
+        if divided is not None:
+            return divided  # None also where a window is longer than the log, so that no seam has come yet
     return _find_replayed(plan, engine, since)
+
+
+def find_resumed_past(plan: Plan, engine: Engine) -> PastRange | None:
+    """As `find_past`, of a query that runs again: windows before now have been answered, so it is replayed and not divided.
+
+    Where its answers do not count from its begin, the plan says SINCE now.
+    """
+    since = start_tick(plan.options, engine.clock + 1)
+    return None if since is not None and since > engine.clock + 1 else _find_replayed(plan, engine, since)
+
+
+def counts_from_start(plan: Plan) -> bool:
+    """Whether the answers of a query depend on the tick at which it began, and not only on which of them there are."""
+    return _has_counter(plan.root)
+
+
+def _has_counter(root: PlanNode) -> bool:
+    counters = RowWindow | LandmarkWindow | LoopWindow | Converter
+    return any(isinstance(node, counters) for node in walk(root)) or any(
+        _has_counter(query.plan) for query in find_subqueries(root)
+    )
 
 
 def _find_divided(plan: Plan, engine: Engine, since: int) -> PastRange | None:
@@ -349,6 +375,11 @@ class ReplayedQuery:
         """Carry out a statement at the end of the current clock tick."""
         if correction.extent.name in self._reads:
             self._engine.correct(correction)
+
+    def begin_at(self, first: int) -> None:
+        """Answer nothing before a tick: that has been done."""
+        if self._number in self._engine:
+            self._engine.limit(self._number, first, NEVER)
 
     def limit(self, last: int) -> None:
         """Answer nothing after a tick; late readings still revise the answers."""

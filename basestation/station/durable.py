@@ -14,10 +14,11 @@ from basestation.station.committed_station import ROLL, CommittedStation
 from basestation.station.journal import Command, CommandRecord, Journal, Upload
 from basestation.station.journal_file import JournalError, KeyReusedError
 from basestation.station.query_changes import defer_resume, find_hours_change
-from basestation.station.query_limits import QueryLimits
+from basestation.station.query_limits import QueryLimitError, QueryLimits
 from basestation.station.recovery import MakeStation
 from basestation.station.retention import Budget
 from basestation.station.uploads import ReadPast, no_past
+from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 
 if TYPE_CHECKING:
@@ -126,27 +127,46 @@ class DurableStation(CommittedStation):
             raise QueryStateError(f"query {number} has ended", "submit its text again")
         argument = str(number) if reason is None else json.dumps({"number": number, "reason": reason})
         command = Command(defer_resume(kind, record, now_ms), now_ms, argument)
+        if command.kind == "resume":
+            self._recall(number, now_ms)
         self._carry_out(command, CommandRecord(command if key is None else asked, key, None))
 
     def _keep_hours(self, now_ms: int) -> None:
         """Pause the queries whose active hours end, and resume those whose hours begin. Hours change at whole minutes."""
         queries = self.station.world.queries
         if self._hours_checked != (minute := now_ms // 60_000, id(queries)):
+            self._hours_checked = minute, id(queries)  # first, since reading the archive takes a step
             for number, query in queries.items():
                 if (kind := find_hours_change(query, now_ms)) is not None:
-                    self._take(Command(kind, now_ms, str(number)))
+                    self._change_for_hours(kind, number, now_ms)
             self._hours_checked = minute, id(self.station.world.queries)
+
+    def _change_for_hours(self, kind: str, number: int, now_ms: int) -> None:
+        """A query whose past cannot be read fails; where the archive takes no readings now, the next minute tries again."""
+        command = Command(kind, now_ms, str(number))
+        try:
+            if kind == "enter hours":
+                self._recall(number, now_ms)
+        except JournalError:
+            return
+        except (DiagnosticError, QueryLimitError) as why:
+            command = Command("exceed", now_ms, json.dumps({"number": number, "reason": str(why)}))
+        self._take(command)
+
+    def _recall(self, query: str | int, now_ms: int) -> None:
+        """Take what the archive has for a query that begins; it is kept in the commit of its command, so that no other query finds it."""
+        for upload in self.read_past(query, now_ms):
+            self._take(upload)
 
     def _carry_out_once(self, command: Command, key: str | None, owner: str | None, keep: int | None) -> int:
         self.commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
         before = self._find_repeated(command, key)
         if before is not None and before[2] is not None:
             return before[2]
+        command.encode()  # raises here, before anything is taken for it
         if command.kind == "submit":
-            command.encode()  # raises here, before anything is taken for it
             self.limits.check(command, self.station, self.journal, owner)
-            for upload in self.read_past(json.loads(command.argument)["text"], command.now_ms):
-                self._take(upload)  # kept in the commit of the submission, so that no other query finds it
+        self._recall(json.loads(command.argument)["text"], command.now_ms)
         number = self._carry_out(command, CommandRecord(command, key, None, owner, keep))
         assert number is not None, "the command is about a query"
         self._keep_hours(command.now_ms)

@@ -1,4 +1,4 @@
-"""Past reader: reads from the archive what the past windows of a new query need, for entries of the journal before its submission."""
+"""Past reader: reads from the archive what the past of a query needs, for entries of the journal before the command that begins it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,19 +42,20 @@ class PastReader:
     def __init__(self, durable: "DurableStation", archive: "ParquetArchive") -> None:
         self._durable, self._archive = durable, archive
 
-    def __call__(self, text: str, now_ms: int) -> list[Upload]:
+    def __call__(self, query: str | int, now_ms: int) -> list[Upload]:
         """The current tuples in the ranges of the past windows. DiagnosticError where the archive does not reach back so far, or cannot be read."""
         from basestation.station.uploads import encode_recalled
 
         durable = self._durable
+        text = query if isinstance(query, str) else durable.station.world.queries[query].text
         try:
             if not reads_past(bind_single_query(text, durable.station.world)):
                 return []
-        except DiagnosticError:  # the submission refuses it, and is kept
+        except DiagnosticError:  # the command refuses it, and is kept
             return []
-        durable.step(now_ms)  # so that the submission finds the same last clock tick
+        durable.step(now_ms)  # so that the command finds the same last clock tick
         durable.prune(now_ms)
-        plan, past = durable.station.find_past(text)
+        plan, past = durable.station.find_past(query)
         if past is None:
             return []
         while durable.roll(now_ms, self._archive):

@@ -16,10 +16,11 @@ from basestation.controller.world import World
 from basestation.downlink import QueryChange, deploy
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.engine import Engine
-from basestation.execution.past_windows import PastRange
-from basestation.execution.plan_checks import find_history_extents, start_tick
+from basestation.execution.past_windows import PastRange, counts_from_start
+from basestation.execution.plan_checks import start_tick
 from basestation.planner.plan import Plan
-from gateway.diagnostics import DiagnosticError
+from gateway.diagnostics import Diagnostic, DiagnosticError
+from gateway.source import Source
 
 
 def check_name(name: str | None, world: World) -> None:
@@ -28,21 +29,6 @@ def check_name(name: str | None, world: World) -> None:
         raise QueryStateError(
             f"query {other.number} has the name `{name}`", "choose another name, or replace that query"
         )
-
-
-def check_hours(text: str, active: ActiveHours | None, world: World) -> None:
-    """QueryStateError if a query with active hours reads HISTORY."""
-    if active is not None:
-        message = (
-            "a query that reads HISTORY cannot have active hours: a station reads the archive for submissions alone"
-        )
-        _check_history(text, world, message, "submit it without hours")
-
-
-def _check_history(text: str, world: World, message: str, remedy: str) -> None:
-    """QueryStateError if a query reads HISTORY: only a submission reads the archive, and the log of the engine lacks the rest."""
-    if find_history_extents(bind_single_query(text, world).root):
-        raise QueryStateError(message, remedy)
 
 
 def with_hours(change: QueryChange, active: ActiveHours | None) -> QueryChange:
@@ -68,8 +54,10 @@ def end_query(number: int, event: QueryEvent, world: World, engine: Engine, reas
 
 def fail(number: int, world: World, engine: Engine, reason: str) -> QueryChange:
     """End a query that exceeds a limit; it can be resumed."""
-    world.queries[number].transition(QueryEvent.FAIL)
-    engine.remove(number)
+    query = world.queries[number]
+    query.transition(QueryEvent.FAIL)
+    if query.state is not QueryState.PAUSED:  # the engine has no paused one
+        engine.remove(number)
     return end_query(number, QueryEvent.FAIL, world, engine, reason)
 
 
@@ -99,34 +87,54 @@ def defer_resume(kind: str, query: QueryRecord, now_ms: int) -> str:
     return "leave hours" if kind == "resume" and is_early and query.state is QueryState.PAUSED else kind
 
 
-def enter_hours(number: int, world: World, engine: Engine) -> QueryChange:
+def enter_hours(number: int, world: World, engine: Engine, past: PastRange | None = None) -> QueryChange:
     """Resume a query whose active hours begin; end it, with the reason, where it cannot run any more."""
     try:
-        return resume(number, world, engine)
+        return resume(number, world, engine, past)
     except QueryStateError as why:
         return withdraw(number, world, engine, str(why))
     except DiagnosticError as why:
         return end_query(number, QueryEvent.FAIL, world, engine, str(why))
 
 
-def resume(number: int, world: World, engine: Engine) -> QueryChange:
-    """Run a paused or failed query again, under its number, for the windows from now on. The end of FOR stays where it was."""
+def plan_resumption(query: QueryRecord, world: World, now: int) -> Plan:
+    """The plan of a query that runs again from a tick on: the begin by SINCE and the end of FOR stay where they were.
+
+    Where its answers do not count from that begin, it begins now: then the log has more of what it reads.
+    """
+    plan = bind_single_query(query.text, world)
+    options, begin = plan.options, start_tick(plan.options, query.submitted_at)
+    rest = None if query.last_tick is None else query.last_tick - now
+    if begin is None:
+        options = replace(options, run_for=rest)
+    elif begin < now and not counts_from_start(plan):
+        options = replace(options, since=now, since_ago=None, run_for=rest)
+    else:
+        options = replace(options, since=begin, since_ago=None)
+    return replace(plan, options=options)
+
+
+def resume(number: int, world: World, engine: Engine, past: PastRange | None = None) -> QueryChange:
+    """Run a paused or failed query again, under its number, for the windows from now on. The end of FOR stays where it was.
+
+    With a `past`, an engine of its own answers it. DiagnosticError if it counts from a tick that neither that nor the log has.
+    """
     before = world.queries[number]
     before.transition(QueryEvent.RESUME)
     now = engine.clock + 1
     if before.last_tick is not None and before.last_tick < now:
         raise QueryStateError(f"the time of query {number} (FOR) is over", "submit its text again")
-    message = f"query {number} reads HISTORY, and a station reads the archive for submissions alone"
-    _check_history(before.text, world, message, "submit its text again")
-    plan = bind_single_query(before.text, world)
-    since, past = start_tick(plan.options, now), None
-    if since is not None:
+    plan = plan_resumption(before, world, now)
+    since = plan.options.since
+    if since is not None and past is None:
         engine.prune()
-        if since < engine.first_tick(plan):  # the windows before now have been answered
-            past = PastRange(since, since, now, ())
-    change = deploy(before.text, world, engine, before.name, number, before.last_tick, past)
+        if since < engine.first_tick(plan):
+            message = f"query {number} counts from tick {since}, which neither the log nor the archive can give back"
+            where = Source(before.text), plan.statement.span
+            raise DiagnosticError([Diagnostic("SN434", f"{message}; submit a text that begins later", *where)])
+    change = deploy(before.text, world, engine, before.name, number, plan, past)
     query = replace(change.query, submitted_at=before.submitted_at, active=before.active)
-    if start_tick(query.plan.options, now) is not None:  # windows since then have been answered
+    if since is not None and since < now:  # windows since then have been answered
         engine.limit(number, now, NEVER)
     return QueryChange(change.world.with_query(query), query)
 
@@ -146,20 +154,25 @@ def is_plain_stream(plan: Plan) -> bool:
 
 
 def supersede(
-    number: int, text: str, world: World, engine: Engine, name: str | None = None, active: ActiveHours | None = None
+    number: int,
+    text: str,
+    world: World,
+    engine: Engine,
+    name: str | None = None,
+    active: ActiveHours | None = None,
+    past: PastRange | None = None,
 ) -> QueryChange:
     """Start a query in the place of another at one clock tick; it takes name and active hours over unless it gets others.
 
     The old query answers the windows up to this tick and is still revised; a plain stream ends, because the new one gives all
-    tuples that arrive from now on. DiagnosticError if the new one cannot run: then nothing has changed.
+    tuples that arrive from now on. With SINCE the new one answers the windows since then too. Windows in the `past` are left to
+    others. DiagnosticError if the new one cannot run: then nothing has changed.
     """
     before = world.queries[number]
     before.transition(QueryEvent.DRAIN)
     if name not in (None, before.name):
         check_name(name, world)
-    message = "a query that reads HISTORY cannot replace another: a station reads the archive for submissions alone"
-    _check_history(text, world, message, f"submit it, then drain or stop query {number}")
-    change = with_hours(deploy(text, world, engine, name or before.name), active or before.active)
+    change = with_hours(deploy(text, world, engine, name or before.name, past=past), active or before.active)
     reason = f"replaced by query {change.query.number}"
     if is_plain_stream(before.plan):
         engine.remove(number)

@@ -4,7 +4,7 @@ The owner of a clock (a test, a simulation, a daemon) calls `Station.step(now)`;
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,7 @@ from basestation.controller.world import World
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
-from basestation.execution.past_windows import PastRange, PastWindows, ReplayedQuery, find_past
+from basestation.execution.past_windows import PastRange, PastWindows, find_past, find_resumed_past
 from basestation.planner.plan import Correction, Plan
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
@@ -47,7 +47,7 @@ from basestation.station.ledger import Ledger
 from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.past_answers import PastAnswers
-from basestation.station.past_size import count_slices
+from basestation.station.past_start import PastStart
 from basestation.station.query_accounts import TIMER, QueryAccounts, find_share
 from basestation.station.statistics_collector import StatisticsCollector
 from basestation.updates.update import QueryFailure, Update
@@ -59,6 +59,8 @@ from gateway.transports import Transport
 from innet.deployment import Deployment
 from innet.routing.failure_detector import FailureDetector
 
+Resumption = Callable[[int, World, Engine, PastRange | None], downlink.QueryChange]
+"""Lets a query run again, as `query_changes.resume` does."""
 LEAST_GAP = 64
 """Numbers of samplings and folds are a byte; after a restore a station leaves out from a quarter to a half of them."""
 
@@ -156,38 +158,37 @@ class Station:
     def submit(self, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None) -> QueryRecord:
         """Accept a query and send motes their part of it.
 
-        DiagnosticError if it cannot run, QueryStateError if another query has its name, or if it has active hours and reads HISTORY.
+        DiagnosticError if it cannot run, QueryStateError if another query has its name.
         """
         self._answer(now_ms)
-        recalled, self._recalled = self._recalled, {}
+        start = self._take_past_start(text)
         query_changes.check_name(name, self.world)
-        query_changes.check_hours(text, active, self.world)
-        if recalled:
-            self.engine.prune()
-        plan, past = self.find_past(text) if recalled else (None, None)
-        change = downlink.deploy(text, self.world, self.engine, name, past=past)
+        change = downlink.deploy(text, self.world, self.engine, name, past=None if start is None else start.past)
         query = self._apply(query_changes.with_hours(change, active), now_ms)
-        if plan is not None and past is not None:
-            self._begin_past(query, plan, past, recalled, now_ms)
-        return self.world.queries[query.number]
+        return self._begin_past(query, start, now_ms)
 
-    def _begin_past(
-        self, query: QueryRecord, plan: Plan, past: PastRange, recalled: Mapping[str, Batch], now_ms: int
-    ) -> None:
-        """Answer the past windows of a query from archived tuples."""
-        tables, number = self.engine.stored_versions(), query.number
-        windows: PastWindows | ReplayedQuery
-        if past.is_replayed:
-            if number in self.engine:
+    def _take_past_start(self, query: str | int) -> PastStart | None:
+        """The past of a query, as for `find_past`, that begins now, where tuples of the archive were taken for it."""
+        recalled, self._recalled = self._recalled, {}
+        if not recalled:
+            return None
+        self.engine.prune()
+        plan, past = self.find_past(query)
+        return None if past is None else PastStart(plan, past, recalled, isinstance(query, int))
+
+    def _begin_past(self, query: QueryRecord, start: PastStart | None, now_ms: int) -> QueryRecord:
+        """Answer the past windows of a query from archived tuples; the query as it is then."""
+        number = query.number
+        if start is not None and query.live:
+            if start.past.is_replayed and number in self.engine:
                 self.engine.limit(number, NEVER - 1, NEVER)  # it runs there for its schedules alone
-            catalog, clock = self.world.catalog, self.engine.clock
-            windows = ReplayedQuery(number, plan, past, catalog, tables, recalled, clock, query.read_columns, TIMER)
-        else:
-            slices = count_slices(plan, past, {name: len(batch) for name, batch in recalled.items()})
-            windows = PastWindows(number, plan, past, self.world.catalog, tables, recalled, slices, TIMER)
-        self._publish_past(number, self.past.begin(number, windows, self.engine.clock, now_ms), now_ms)
-        for correction in self.engine.pending_corrections():
-            windows.correct(correction)
+            while number in self.past.held:  # of a query that was paused before it had answered its past
+                self._publish_past(number, self.past.advance(number, now_ms), now_ms)
+            windows = start.make_engine(query, self.engine)
+            self._publish_past(number, self.past.begin(number, windows, self.engine.clock, now_ms), now_ms)
+            for correction in self.engine.pending_corrections():
+                windows.correct(correction)
+        return self.world.queries[number]
 
     @property
     def past_count(self) -> int:
@@ -216,19 +217,27 @@ class Station:
         self._answer(now_ms)
         self.engine.prune()
 
-    def find_past(self, text: str) -> tuple[Plan, PastRange | None]:
-        """A query, and its windows that the engine has no tuples for any more. DiagnosticError where it is wrong."""
-        plan = bind_single_query(text, self.world)
-        return plan, find_past(plan, self.engine)
+    def find_past(self, query: str | int) -> tuple[Plan, PastRange | None]:
+        """A query, and its windows that the engine has no tuples for any more. DiagnosticError where it is wrong.
+
+        It is the text of a new one, or the number of one that runs again and has answered the windows before now.
+        """
+        if isinstance(query, str):
+            plan = bind_single_query(query, self.world)
+            return plan, find_past(plan, self.engine)
+        plan = query_changes.plan_resumption(self.world.queries[query], self.world, self.engine.clock + 1)
+        return plan, find_resumed_past(plan, self.engine)
 
     def replace(
         self, number: int, text: str, now_ms: int, name: str | None = None, active: ActiveHours | None = None
     ) -> QueryRecord:
         """Start a query that answers the windows from now on in the place of another. Returns the new one."""
         self._answer(now_ms)
-        change = query_changes.supersede(number, text, self.world, self.engine, name, active)
+        start = self._take_past_start(text)
+        past = None if start is None else start.past
+        change = query_changes.supersede(number, text, self.world, self.engine, name, active, past)
         self.past.limit(number, self.engine.clock)
-        return self._apply(change, now_ms)
+        return self._begin_past(self._apply(change, now_ms), start, now_ms)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
         """Stop a query. KeyError if there is none of that number."""
@@ -251,13 +260,17 @@ class Station:
 
     def enter_hours(self, number: int, now_ms: int) -> QueryRecord:
         """Resume a query whose active hours begin; where it cannot run any more, it ends with the reason."""
-        self._answer(now_ms)
-        return self._apply(query_changes.enter_hours(number, self.world, self.engine), now_ms)
+        return self._run_again(number, now_ms, query_changes.enter_hours)
 
     def resume(self, number: int, now_ms: int) -> QueryRecord:
         """Run a paused or failed query again. KeyError, QueryStateError, DiagnosticError."""
+        return self._run_again(number, now_ms, query_changes.resume)
+
+    def _run_again(self, number: int, now_ms: int, change: Resumption) -> QueryRecord:
         self._answer(now_ms)
-        return self._apply(query_changes.resume(number, self.world, self.engine), now_ms)
+        start = self._take_past_start(number)
+        query = self._apply(change(number, self.world, self.engine, None if start is None else start.past), now_ms)
+        return self._begin_past(query, start, now_ms)
 
     def drain(self, number: int, now_ms: int) -> QueryRecord:
         """Let a query answer the windows up to now, and no more. KeyError, QueryStateError."""

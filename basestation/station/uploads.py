@@ -1,7 +1,7 @@
 """Uploads: tuples and tables that clients send, as the journal keeps them, and how a station takes them.
 
 push     tuples of a pushed extent, delivered in the tick of the entry      load   a version of a stored extent, valid from then on
-recall   tuples of the archive, for the past windows of the query that follows
+recall   tuples of the archive, for the past of the query that the next entry starts, resumes or puts in the place of another
 """
 
 from collections.abc import Callable, Mapping
@@ -31,11 +31,11 @@ KIND_OF = {ExtentKind.PUSHED: PUSH, ExtentKind.STORED: LOAD}
 _TICK, _SITE, _ARRIVAL, _WEIGHT, _REPLACES = "_tick", "_site", "_arrival", "_weight", "_replaces"
 
 
-ReadPast = Callable[[str, int], list[Upload]]
-"""The entries to take before a query is submitted in the words of a text, at a time in ms."""
+ReadPast = Callable[[str | int, int], list[Upload]]
+"""The entries to take before a query with a text begins, or the one with a number runs again, at a time in ms."""
 
 
-def no_past(text: str, now_ms: int) -> list[Upload]:
+def no_past(query: str | int, now_ms: int) -> list[Upload]:
     """Without an archive, a query begins at the earliest where the log of the engine does."""
     return []
 

@@ -7,9 +7,7 @@ import pytest
 
 from acquisition.sources.pushed_tuples import read_tuples
 from basestation.algebra.converters import Converter
-from basestation.controller.active_hours import OUTSIDE
 from basestation.controller.admission import bind_single_query
-from basestation.controller.query_lifecycle import QueryState, QueryStateError
 from basestation.controller.requirements import split_plan
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
@@ -228,42 +226,6 @@ def test_question_about_history_reads_the_archive_once(network):
 
 
 HISTORY = "SELECT COUNT(*) AS n FROM traffic.HISTORY [SCAN 5 SEC]"
-
-
-@pytest.mark.promise("history-is-live")
-@pytest.mark.parametrize("kind", ["resume", "replace", "active hours"])
-def test_command_that_would_read_history_from_the_log_is_refused(network, kind):
-    """The archive has 20 tuples, the log 6; only a submission reads the archive."""
-    durable, remedy = (
-        network.durable,
-        {"resume": "again", "replace": "drain or stop query 1"}.get(kind, "without hours"),
-    )
-    number = network.submit(HISTORY)
-    network.live(6)
-    assert {json.dumps(line["rows"]) for line in lines_of(network, number)} == {"[[20]]"}
-    network.change("pause", number)
-    given = lines_of(network, number)
-    with pytest.raises(QueryStateError, match="HISTORY") as refused:
-        if kind == "resume":
-            network.change(kind, number)
-        elif kind == "replace":
-            durable.replace(1, HISTORY, network.now_ms)
-        else:
-            durable.submit(HISTORY, network.now_ms, active="00:00-24:00")
-    assert remedy in refused.value.help
-    network.live(12)
-    assert list(durable.station.world.queries) == [1, number] and lines_of(network, number) == given
-    assert network.query(1)["state"] == "running" and network.query(number)["state"] == "paused"
-    network.restart()
-    assert network.query(1)["state"] == "running" and network.query(number)["state"] == "paused"
-
-
-def test_query_over_history_ends_when_its_hours_begin(network):
-    """A station of an older version accepted such queries with hours."""
-    station, number = network.durable.station, network.submit(HISTORY)
-    station.pause(number, network.now_ms, OUTSIDE)
-    ended = station.enter_hours(number, network.now_ms)
-    assert ended.state is QueryState.STOPPED and "reads HISTORY" in ended.reason
 
 
 @pytest.mark.parametrize("kind", ["stop", "exceed", "drain", "pause", "replace"])
