@@ -63,7 +63,7 @@ def _add_text(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("query", nargs="?", metavar="QUERY", help="SNEEql text")
     group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
-    parser.add_argument("--name", metavar="NAME", help="a name for it; no two queries that run have the same")
+    parser.add_argument("--name", metavar="NAME", help="a name for it; no two of your queries that run have the same")
     parser.add_argument(
         "--active", metavar="HOURS", help="run at these hours only, such as '06:00-18:00 mon-fri Europe/Berlin'"
     )
@@ -127,11 +127,12 @@ def _list(options: argparse.Namespace) -> int:
         page = client_of(options).get(
             "/v1/queries", after=after, state=options.state, owner=options.owner, extent=options.extent
         )
+        has_others = len({query["owner"] for query in page["queries"]}) > 1
         for query in page["queries"]:
             print(
                 json.dumps(query)
                 if options.output == "json"
-                else f"{query['number']:>4}  {query['state']:<10} {_named(query)}{_one_line(query['text'])}"
+                else f"{query['number']:>4}  {query['state']:<10} {_named(query, has_others)}{_one_line(query['text'])}"
             )
         is_last = not page["queries"]
         after = page["next"]
@@ -221,8 +222,10 @@ def _coverage(coverage: dict[str, list[int] | None]) -> str:
     return ", ".join(f"{name} {of[0]} of {of[1]}" for name, of in coverage.items() if of) or "no due readings"
 
 
-def _named(query: dict[str, Any]) -> str:
-    return f"{query['name']}: " if query["name"] else ""
+def _named(query: dict[str, Any], is_of_several: bool = False) -> str:
+    """The name of a query before a text; with its owner, so that an operator can address it, in a list with several owners."""
+    owner = f"{query['owner']}." if is_of_several and query["owner"] is not None else ""
+    return f"{owner}{query['name']}: " if query["name"] else ""
 
 
 def _one_line(text: str) -> str:

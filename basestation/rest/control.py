@@ -39,7 +39,11 @@ class Metric:
 
 
 class StationControl(Protocol):
-    """Every method may be called from any thread. A `query` is a number or a name. KeyError: there is no such query."""
+    """Every method may be called from any thread. KeyError: there is no such query.
+
+    A `query` is a number or a name. A plain name is that of a query of a user: of `only`, or else of `own`, or the one that another
+    user has; `OWNER.NAME` says whose it is.
+    """
 
     def submit(
         self,
@@ -52,8 +56,8 @@ class StationControl(Protocol):
     ) -> JsonObject:
         """Accept a query of a user, which runs in its `active` hours; its newest `keep` updates are kept. DiagnosticError says why it cannot be, JournalError why it cannot be kept."""
 
-    def dry_run(self, text: str, name: str | None = None) -> JsonObject:
-        """The effect that a submission would have now: plan, costs, motes that would change. DiagnosticError where it cannot run."""
+    def dry_run(self, text: str, name: str | None = None, owner: str | None = None) -> JsonObject:
+        """The effect that a submission of a user would have now: plan, costs, motes that would change. DiagnosticError where it cannot run."""
 
     def check(self, text: str) -> JsonObject:
         """Every error of a text, or its statements."""
@@ -73,13 +77,14 @@ class StationControl(Protocol):
         only: str | None = None,
         active: str | None = None,
         keep: int | None = None,
+        own: str | None = None,
     ) -> JsonObject:
         """Accept a query in the place of another, which answers no window after this tick. It has the same owner.
 
         With `only`, KeyError unless that is the owner.
         """
 
-    def find(self, query: str, only: str | None = None) -> int:
+    def find(self, query: str, only: str | None = None, own: str | None = None) -> int:
         """The number of a query. With `only`, KeyError unless that is its owner."""
 
     def push(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:

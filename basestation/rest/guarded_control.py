@@ -27,15 +27,10 @@ class GuardedControl:
         active: str | None = None,
         keep: int | None = None,
     ) -> JsonObject:
-        holder = current.get().holder
-        if owner not in (None, holder.name) and not holder.sees_all:
-            raise HttpProblemError(
-                403, "lesser-scope", "this token may not submit queries of others", "leave `owner` out"
-            )
-        return _note(self._control.submit(text, self._own(key), name, owner or holder.name or None, active, keep))
+        return _note(self._control.submit(text, self._own(key), name, self._owner_of(owner), active, keep))
 
-    def dry_run(self, text: str, name: str | None = None) -> JsonObject:
-        return self._control.dry_run(text, name)
+    def dry_run(self, text: str, name: str | None = None, owner: str | None = None) -> JsonObject:
+        return self._control.dry_run(text, name, self._owner_of(owner))
 
     def check(self, text: str) -> JsonObject:
         return self._control.check(text)
@@ -70,14 +65,16 @@ class GuardedControl:
         only: str | None = None,
         active: str | None = None,
         keep: int | None = None,
+        own: str | None = None,
     ) -> JsonObject:
-        return _note(self._control.replace(query, text, self._own(key), name, self._only, active, keep))
+        own = own or self._name
+        return _note(self._control.replace(query, text, self._own(key), name, self._only, active, keep, own))
 
     def change(self, query: str, kind: str, key: str | None = None) -> JsonObject:
         return _note(self._control.change(self._find(query), kind, self._own(key)))
 
-    def find(self, query: str, only: str | None = None) -> int:
-        return self._control.find(query, self._only)
+    def find(self, query: str, only: str | None = None, own: str | None = None) -> int:
+        return self._control.find(query, self._only, own or self._name)
 
     def queries(
         self, after: int, limit: int, state: str | None, owner: str | None = None, extent: str | None = None
@@ -140,8 +137,7 @@ class GuardedControl:
         key: str | None,
         owner: str | None,
     ) -> JsonObject:
-        name = owner or current.get().holder.name or None
-        return self._control.start_trial(text, span_ms, seed, rows, self._own(key), name)
+        return self._control.start_trial(text, span_ms, seed, rows, self._own(key), owner or self._name)
 
     def start_history(
         self,
@@ -152,8 +148,7 @@ class GuardedControl:
         key: str | None,
         owner: str | None,
     ) -> JsonObject:
-        name = owner or current.get().holder.name or None
-        return self._control.start_history(text, begin, until, skip_damaged, self._own(key), name)
+        return self._control.start_history(text, begin, until, skip_damaged, self._own(key), owner or self._name)
 
     def open_job_file(self, number: int, suffix: str, only: str | None = None) -> BinaryIO | None:
         return self._control.open_job_file(number, suffix, self._only)
@@ -191,8 +186,22 @@ class GuardedControl:
         holder = current.get().holder
         return None if holder.sees_all else holder.name
 
+    @property
+    def _name(self) -> str | None:
+        """The user; None at a station without tokens."""
+        return current.get().holder.name or None
+
+    def _owner_of(self, given: str | None) -> str | None:
+        """The owner of a query to submit: the user, unless another is given."""
+        holder = current.get().holder
+        if given not in (None, holder.name) and not holder.sees_all:
+            raise HttpProblemError(
+                403, "lesser-scope", "this token may not submit queries of others", "leave `owner` out"
+            )
+        return given or self._name
+
     def _find(self, query: str) -> str:
-        return str(self._control.find(query, self._only))
+        return str(self._control.find(query, self._only, self._name))
 
     def _own(self, key: str | None) -> str | None:
         """An idempotency key that no other user can have."""

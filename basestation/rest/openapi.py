@@ -106,7 +106,8 @@ _PROBLEM_SCHEMA: Json = {
 }  # fmt: skip
 _MEANINGS = {
     400: "the request cannot be read", 401: "no token that is valid", 403: "the token lacks the scope, or a page of another site asks",
-    408: "the body comes too slowly", 404: "there is no such thing", 409: "its state or kind does not allow that", 410: "these results are not kept any more",
+    408: "the body comes too slowly", 404: "there is no such thing",
+    409: "its state or kind does not allow that, or several users have a query of this name", 410: "these results are not kept any more",
     412: "it has changed meanwhile", 413: "the body is too long", 415: "no format that is known", 422: "a value or text is wrong",
     429: "too many requests", 503: "not now: repeat it later",
 }  # fmt: skip
@@ -194,7 +195,7 @@ def _statuses(method: str, path: str) -> list[int]:
         found.add(404)
     if path.startswith(("/v1/queries/{query}/results", "/v1/queries/{query}/current")) or path == "/v1/events":
         found.add(410)
-    if method != "get" or path.startswith("/v1/jobs/{job}/results."):
+    if method != "get" or path.startswith(("/v1/jobs/{job}/results.", "/v1/queries/{query}")):
         found.add(409)
     if path.endswith("/replace"):
         found.add(412)

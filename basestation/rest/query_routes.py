@@ -56,7 +56,7 @@ def query_routes(control: GuardedControl) -> APIRouter:
         given = await read_query(request, name)
         if dry_run:
             response.status_code = 200
-            return await run_in_threadpool(control.dry_run, given.text, given.name)
+            return await run_in_threadpool(control.dry_run, given.text, given.name, given.owner)
         return await run_in_threadpool(control.submit, given.text, key, given.name, given.owner, active, given.keep)
 
     @router.get("/v1/queries", summary="All queries, the oldest first")

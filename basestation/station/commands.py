@@ -1,6 +1,7 @@
 """Commands: the requests of users as the journal keeps them, and how a station carries them out.
 
 submit   {"text": …, "name": …, "active": …}    replace  {"number": …, "text": …, "name": …, "active": …}
+         the name as `basestation.station.query_names` qualifies it
 stop, pause, resume, drain   the number of a query      correct  a text of REVISE, DELETE and INSERT
 exceed   {"number": …, "reason": …}             a query that exceeds a limit
 declare  the declaration of a pushed or stored extent

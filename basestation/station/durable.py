@@ -15,6 +15,7 @@ from basestation.station.journal import Command, CommandRecord, Journal, Upload
 from basestation.station.journal_file import JournalError, KeyReusedError
 from basestation.station.query_changes import defer_resume, find_hours_change
 from basestation.station.query_limits import QueryLimitError, QueryLimits
+from basestation.station.query_names import check_name, plain_name, qualify
 from basestation.station.recovery import MakeStation
 from basestation.station.retention import Budget
 from basestation.station.uploads import ReadPast, no_past
@@ -71,8 +72,10 @@ class DurableStation(CommittedStation):
         The query runs in its `active` hours, if there are some; ActiveHoursError where the text is none. Its newest `keep`
         updates are kept, if that is less than of every query.
         """
-        command = Command("submit", now_ms, encode_target(text, None, name, active))
-        return self._carry_out_once(command, key, owner, keep)
+        asked, command = (
+            Command("submit", now_ms, encode_target(text, None, each, active)) for each in (name, qualify(name, owner))
+        )
+        return self._carry_out_once(asked, command, name, key, owner, keep)
 
     def replace(
         self,
@@ -89,8 +92,14 @@ class DurableStation(CommittedStation):
         `key`, `active` and `keep` are as for `submit`.
         """
         self.commit_or_refuse()  # first, so that the journal knows the owner of a query that waited for room
-        command = Command("replace", now_ms, encode_target(text, number, name, active))
-        return self._carry_out_once(command, key, self.journal.owner(number), keep)
+        owner = self.journal.owner(number)
+        asked, command = (
+            Command("replace", now_ms, encode_target(text, number, each, active))
+            for each in (name, qualify(name, owner))
+        )
+        before = self.station.world.queries.get(number)
+        is_same = before is not None and plain_name(before.name) == name
+        return self._carry_out_once(asked, command, None if is_same else name, key, owner, keep)
 
     def take_data(self, entry: Command | Upload, argument: str, key: str | None = None) -> bool:
         """Take an upload or a correction for good; False where one with this key and argument was taken before."""
@@ -158,16 +167,20 @@ class DurableStation(CommittedStation):
         for upload in self.read_past(query, now_ms):
             self._take(upload)
 
-    def _carry_out_once(self, command: Command, key: str | None, owner: str | None, keep: int | None) -> int:
+    def _carry_out_once(
+        self, asked: Command, command: Command, name: str | None, key: str | None, owner: str | None, keep: int | None
+    ) -> int:
+        """Carry a command out that was asked for with the name as users see it; `name` is new to its owner."""
         self.commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
-        before = self._find_repeated(command, key)
+        before = self._find_repeated(asked, key)
         if before is not None and before[2] is not None:
             return before[2]
+        check_name(name, owner, self.station.world, self.journal)
         command.encode()  # raises here, before anything is taken for it
         if command.kind == "submit":
             self.limits.check(command, self.station, self.journal, owner)
         self._recall(json.loads(command.argument)["text"], command.now_ms)
-        number = self._carry_out(command, CommandRecord(command, key, None, owner, keep))
+        number = self._carry_out(command, CommandRecord(asked, key, None, owner, keep))
         assert number is not None, "the command is about a query"
         self._keep_hours(command.now_ms)
         self._commit()

@@ -349,11 +349,23 @@ class Journal:
             found = self._reader.execute("SELECT body FROM queries WHERE number = ?", (number,)).fetchone()
         return None if found is None else str(found[0])
 
-    def query_named(self, name: str) -> int | None:
-        """The number of the newest query with a name, or None."""
+    def query_named(self, names: tuple[str, str], owner: str | None) -> int | None:
+        """The number of the newest query of an owner that has one of two names, or None."""
+        statement = (
+            "SELECT max(number) FROM queries LEFT JOIN owners ON query = number WHERE name IN (?, ?) AND owner IS ?"
+        )
         with self._reading:
-            found = self._reader.execute("SELECT max(number) FROM queries WHERE name = ?", (name,)).fetchone()
+            found = self._reader.execute(statement, (*names, owner)).fetchone()
         return None if found[0] is None else int(found[0])
+
+    def queries_named(self, name: str, suffix: str) -> list[tuple[int, str | None]]:
+        """(number, owner) of the newest query of each owner that has a name, or one that ends with a suffix."""
+        statement = (
+            "SELECT max(number), owner FROM queries LEFT JOIN owners ON query = number"
+            " WHERE name = ?1 OR substr(name, -length(?2)) = ?2 GROUP BY owner"
+        )
+        with self._reading:
+            return self._reader.execute(statement, (name, suffix)).fetchall()
 
     def query_numbers(self, owner: str | None = None) -> tuple[int, int] | None:
         """The numbers of the oldest and the newest query, of an owner or of all, or None."""

@@ -10,11 +10,13 @@ from basestation.jobs.table import JobTable
 from basestation.planner.binder import bind_text
 from basestation.planner.completion import complete
 from basestation.rest.control import JsonObject, Metric, ResultPage
+from basestation.rest.wire import HttpProblemError
 from basestation.results.feed import UpdatesExpiredError
 from basestation.station.job_control import JobControl
 from basestation.station.metrics import measure_station
 from basestation.station.mote_description import describe_latest, describe_motes, describe_topology
 from basestation.station.query_accounts import QueryAccount, describe_account, share_network
+from basestation.station.query_names import AmbiguousNameError, check_name, find_of_any, find_owned, split_name
 from basestation.station.retention import LARGEST_LOG
 from basestation.station.runner import Runner
 from basestation.station.service import Station
@@ -63,13 +65,14 @@ class LiveControl(UploadControl, JobControl):
         durable = self._runner.durable
         return self.query(str(self._call(lambda now_ms: durable.submit(text, now_ms, key, name, owner, active, keep))))
 
-    def dry_run(self, text: str, name: str | None = None) -> JsonObject:
+    def dry_run(self, text: str, name: str | None = None, owner: str | None = None) -> JsonObject:
         station = self._station
         world = station.world
         try:
-            found, planned = describe_dry_run(text, world, station.engine.clock, name)
+            check_name(name, owner, world, self._journal)
         except QueryStateError as error:
             raise wrong_state(error) from None
+        found, planned = describe_dry_run(text, world, station.engine.clock)
         self._runner.call(lambda now_ms: check_start(text, planned, world, station.engine))
         return found
 
@@ -96,8 +99,9 @@ class LiveControl(UploadControl, JobControl):
         only: str | None = None,
         active: str | None = None,
         keep: int | None = None,
+        own: str | None = None,
     ) -> JsonObject:
-        number, durable = self._find_replaced(query, key), self._runner.durable
+        number, durable = self._find_replaced(query, key, only, own), self._runner.durable
         self._check_owner(number, only)
         return self.query(
             str(self._call(lambda now_ms: durable.replace(number, text, now_ms, key, name, active, keep)))
@@ -108,8 +112,8 @@ class LiveControl(UploadControl, JobControl):
         self._call(lambda now_ms: durable.change(kind, number, now_ms, key=key))
         return self.query(str(number))
 
-    def find(self, query: str, only: str | None = None) -> int:
-        number = self.number_of(query)
+    def find(self, query: str, only: str | None = None, own: str | None = None) -> int:
+        number = self.number_of(query, only, own)
         self._check_owner(number, only)
         return number
 
@@ -117,25 +121,38 @@ class LiveControl(UploadControl, JobControl):
         if only is not None and self._journal.owner(number) != only:
             raise KeyError(number)
 
-    def number_of(self, query: str) -> int:
-        """The number of a query by its number or name: the one that may still answer, else the newest that had the name."""
+    def number_of(self, query: str, only: str | None = None, own: str | None = None) -> int:
+        """The number of a query by its number or name: the one that may still answer, else the newest that had the name.
+
+        A plain name is one of `only`, the sole user with visible queries, or of the user's `own`. Where all are visible, it is
+        else the one that another has, and `OWNER.NAME` says whose it is.
+        """
         if query.isdecimal():
             return int(query[:18])
-        if (live := self._station.world.named(query)) is not None:
-            return live.number
-        if (number := self._journal.query_named(query)) is None:
+        owner, name = split_name(query)
+        world, journal = self._station.world, self._journal
+        if owner is not None:
+            number = find_owned(name, owner, world, journal) if only in (None, owner) else None
+        else:
+            number = find_owned(name, only or own, world, journal)
+            if number is None and only is None:
+                try:
+                    number = find_of_any(name, world, journal)
+                except AmbiguousNameError as error:
+                    raise HttpProblemError(409, "ambiguous-name", str(error), error.help) from None
+        if number is None:
             raise KeyError(query)
         return number
 
-    def _find_replaced(self, query: str, key: str | None) -> int:
+    def _find_replaced(self, query: str, key: str | None, only: str | None, own: str | None) -> int:
         """The number of the query to replace: that of the first request with this key, although its name has moved on since."""
         before = None if key is None else self._journal.command_of(key)
         if before is not None and before[0] == "replace":
             number = int(json.loads(before[1])["number"])
             replaced = self._journal.query(number)
-            if replaced is not None and json.loads(replaced)["name"] == query:
+            if replaced is not None and json.loads(replaced)["name"] == split_name(query)[1]:
                 return number
-        return self.number_of(query)
+        return self.number_of(query, only, own)
 
     def queries(
         self, after: int, limit: int, state: str | None, owner: str | None = None, extent: str | None = None

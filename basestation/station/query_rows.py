@@ -9,6 +9,7 @@ from basestation.history.answer import find_extents
 from basestation.results.schema import schema_of
 from basestation.results.wire import columns_as_json
 from basestation.station.journal import QueryRow
+from basestation.station.query_names import plain_name
 
 
 def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None = None) -> QueryRow:
@@ -16,7 +17,7 @@ def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None 
     schema = schema_of(record.number, record.plan)
     body = {
         "number": record.number,
-        "name": record.name,
+        "name": plain_name(record.name),
         "text": record.text,
         "state": record.state.value,
         "reason": record.reason,

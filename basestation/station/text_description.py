@@ -20,7 +20,6 @@ from basestation.planner.binder import bind_text
 from basestation.planner.plan import Correction, Plan
 from basestation.results.wire import columns_as_json
 from basestation.station.past_reader import MOST_RECALLED
-from basestation.station.query_changes import check_name
 from gateway.diagnostics import DiagnosticError
 
 Json = Mapping[str, Any]
@@ -81,9 +80,8 @@ def describe_past(plan: Plan | Correction, engine: Engine) -> Json | None:
     return {"source": "archive", "seam": None if past.is_replayed else past.seam, "reason": f"{reason}. {limit}"}
 
 
-def describe_dry_run(text: str, world: World, clock: int, name: str | None = None) -> tuple[Json, PlannedQuery]:
-    """The effect that a submission would have now, and the plan behind it. DiagnosticError, QueryStateError: it would be refused."""
-    check_name(name, world)
+def describe_dry_run(text: str, world: World, clock: int) -> tuple[Json, PlannedQuery]:
+    """The effect that a submission would have now, and the plan behind it. DiagnosticError: it would be refused."""
     number = world.next_number()
     planned = plan_query(text, world, clock + 1, number)
     plan = planned.queries[number].plan

@@ -194,6 +194,47 @@ def test_operator_replaces_a_query_for_its_owner(tmp_path):
 
 
 @pytest.mark.promise("access")
+def test_name_says_nothing_of_the_queries_of_others(tmp_path):
+    """Two users have a query `mean`. Neither learns of the other's, and an operator says whose."""
+    with RunningStation(tmp_path) as station:
+        anna, ben, olga = (
+            bearer(station.tokens.create(name, [scope]))
+            for name, scope in (("anna", TokenScope.SUBMIT), ("ben", TokenScope.SUBMIT), ("olga", TokenScope.OPERATE))
+        )
+
+        def submit(user, text, **parameters):
+            return station.ask("POST", "/v1/queries", content=text, headers=user, params={"name": "mean"} | parameters)
+
+        assert submit(anna, QUERIES[2]).json()["number"] == 1
+        dry = [submit(user, QUERIES[0], dry_run=True) for user in (ben, anna)]
+        assert [each.status_code for each in dry] == [200, 409]
+        made = submit(ben, QUERIES[0])
+        assert (made.status_code, made.json()["number"], made.json()["name"]) == (201, 2, "mean")
+        refused = submit(anna, QUERIES[0])
+        assert (refused.status_code, refused.json()["title"]) == (409, "query 1 has the name `mean`")
+
+        def number(user, which):
+            found = station.get(f"/v1/queries/{which}", headers=user)
+            return found.json().get("number", found.status_code)
+
+        assert [number(user, "mean") for user in (anna, ben)] == [1, 2]
+        assert [number(anna, which) for which in ("anna.mean", "ben.mean", "carl.mean")] == [1, 404, 404]
+        assert [number(olga, which) for which in ("anna.mean", "ben.mean", "carl.mean")] == [1, 2, 404]
+        several = station.get("/v1/queries/mean/results", headers=olga)
+        assert (several.status_code, several.json()["code"]) == (409, "ambiguous-name")
+        assert several.json()["detail"] == "send one of anna.mean, ben.mean"
+        station.ask("POST", "/v1/queries/ben.mean/stop", headers=olga)
+        assert number(olga, "mean") == 1, "the one that may still answer"
+        assert submit(olga, QUERIES[1]).json()["number"] == number(olga, "mean") == 3, "an own one before others"
+        given = station.ask(
+            "POST", "/v1/queries", headers=olga, json={"text": QUERIES[1], "name": "mean", "owner": "ben"}
+        )
+        assert (given.json()["number"], given.json()["owner"], number(ben, "mean")) == (4, "ben", 4)
+        replaced = station.ask("POST", "/v1/queries/anna.mean/replace", content=QUERIES[0], headers=olga)
+        assert (replaced.json()["owner"], number(anna, "mean")) == ("anna", 5)
+
+
+@pytest.mark.promise("access")
 def test_token_counts_from_its_creation_to_its_revocation(station):
     token = station.tokens.create("eva", [TokenScope.READ])
     assert station.get("/v1/extents", headers=bearer(token)).status_code == 200

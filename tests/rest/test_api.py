@@ -88,7 +88,7 @@ def test_slow_event_stream_ends_with_the_problem(station):
     class Slow:
         """Its second page is not kept any more."""
 
-        def find(self, query, only):
+        def find(self, query, only, own):
             return int(query)
 
         def results(self, number, after, limit):

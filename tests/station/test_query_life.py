@@ -7,6 +7,9 @@ import pytest
 from basestation.controller.query_lifecycle import LIVE, TRANSITIONS, QueryEvent, QueryState, QueryStateError
 from basestation.execution.engine import Engine
 from basestation.planner.catalog import read_schema
+from basestation.station.commands import encode_target
+from basestation.station.journal import Command, CommandRecord
+from basestation.station.query_names import AmbiguousNameError, find_of_any, find_owned
 from gateway.diagnostics import DiagnosticError
 from tests.station.small_network import QUERIES, SCHEMA, SmallNetwork
 
@@ -125,6 +128,67 @@ def test_name_is_unique_until_its_query_ends(tmp_path):
         network.submit(QUERIES[0], name="it")
     network.change("stop", first)
     assert network.submit(QUERIES[0], name="it") > first
+
+
+def submit_for(network, owner, text, name, key=None):
+    return network.durable.submit(text, network.now_ms, key, name, owner)
+
+
+@pytest.mark.promise("access")
+def test_name_of_another_owner_is_free(tmp_path):
+    network = SmallNetwork(tmp_path)
+    anna, ben = (submit_for(network, owner, WINDOW, "it", f"{owner}/key") for owner in ("anna", "ben"))
+    assert [network.query(number)["name"] for number in (anna, ben)] == ["it", "it"]
+    for owner, number in (("anna", anna), ("ben", ben)):
+        with pytest.raises(QueryStateError, match=f"^query {number} has the name `it`$"):
+            submit_for(network, owner, QUERIES[0], "it")
+    network.live(30)
+    for _ in range(2):  # also the station that a restart computes from the log
+        world, journal = network.durable.station.world, network.journal
+        assert (find_owned("it", "anna", world, journal), find_owned("it", "ben", world, journal)) == (anna, ben)
+        assert find_owned("it", None, world, journal) is find_owned("it", "carl", world, journal) is None
+        with pytest.raises(AmbiguousNameError) as several:
+            find_of_any("it", world, journal)
+        assert several.value.help == "send one of anna.it, ben.it"
+        network.restart()
+    network.change("stop", anna)
+    world = network.durable.station.world
+    assert find_of_any("it", world, network.journal) == ben == find_owned("it", "ben", world, network.journal)
+    assert find_owned("it", "anna", world, network.journal) == anna, "its answers are still there under the name"
+    assert submit_for(network, "anna", QUERIES[0], "it") > ben
+
+
+def test_successor_takes_over_a_name_or_a_free_one(tmp_path):
+    network = SmallNetwork(tmp_path)
+    anna, other = (submit_for(network, "anna", WINDOW, name) for name in ("it", "other"))
+    submit_for(network, "ben", WINDOW, "third")
+    same = network.durable.replace(anna, QUERIES[0], network.now_ms)
+    again = network.durable.replace(same, QUERIES[1], network.now_ms, name="it")
+    with pytest.raises(QueryStateError, match=f"query {other} has the name `other`"):
+        network.durable.replace(again, WINDOW, network.now_ms, name="other")
+    third = network.durable.replace(again, WINDOW, network.now_ms, name="third")
+    assert [network.query(number)["name"] for number in (same, again, third)] == ["it", "it", "third"]
+    assert network.journal.owner(third) == "anna"
+
+
+def test_name_in_an_older_log_belongs_to_its_owner(tmp_path):
+    """A station of before had names as they were given, each once; the table `owners` says whose they are."""
+    network = SmallNetwork(tmp_path)
+    command = Command("submit", network.now_ms, encode_target(WINDOW, None, "it"))
+    before = network.durable._carry_out(command, CommandRecord(command, "anna/key", None, "anna"))
+    network.live(5)
+    network.restart()
+    assert submit_for(network, "anna", WINDOW, "it", "anna/key") == before, "the same request once more"
+    with pytest.raises(QueryStateError, match=f"query {before} has the name `it`"):
+        submit_for(network, "anna", QUERIES[0], "it")
+    ben, none = submit_for(network, "ben", QUERIES[0], "it"), network.submit(QUERIES[0], name="that")
+    world, journal = network.durable.station.world, network.journal
+    assert [find_owned("it", owner, world, journal) for owner in ("anna", "ben", None)] == [before, ben, None]
+    assert find_owned("that", None, world, journal) == find_of_any("that", world, journal) == none
+    network.change("stop", before)
+    world = network.durable.station.world
+    assert find_owned("it", "anna", world, journal) == before
+    assert submit_for(network, "anna", QUERIES[0], "it") > none
 
 
 @pytest.mark.parametrize("kind", ["pause", "resume"])
