@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -247,6 +247,7 @@ def _print(replay: "Replay", args: argparse.Namespace, statements: "Mapping[int,
     """Print the updates as the engine emits them. A failed query ends with an error; the others continue."""
     from basestation.replay.csv_output import CsvOutput
     from basestation.replay.json_output import JsonOutput
+    from basestation.replay.statements import find_extents
     from basestation.replay.table_output import TableOutput
     from basestation.replay.tick_times import TickTimes, is_dated
     from basestation.updates.update import QueryFailure
@@ -283,7 +284,7 @@ def _print(replay: "Replay", args: argparse.Namespace, statements: "Mapping[int,
     if args.output != "json":
         if failed > MOST_ERRORS:
             print(f"{failed - MOST_ERRORS:,} more queries failed; `-o json` prints all", file=sys.stderr)
-        _print_ledger(replay, times)
+        _print_ledger(replay, find_extents(statements.values()), times)
     if args.output == "csv":
         windows = {query.number for query in replay.queries if query.kind == "window"}
         _print_skipped((each for each in skipped if each.query in windows), times)
@@ -300,9 +301,14 @@ def _print_skipped(skipped: "Iterable[SkippedAnswers]", times: "TickTimes | None
         print(text, file=sys.stderr)
 
 
-def _print_ledger(replay: "Replay", times: "TickTimes | None") -> None:
-    """Print how many tuples of each extent met each fate, and which windows reach back before the data."""
+def _print_ledger(replay: "Replay", read: Collection[str], times: "TickTimes | None") -> None:
+    """Print how many tuples of each extent met each fate, and which windows reach back before the data.
+
+    Nothing is missing of an extent that is not `read` and got nothing, so it is left out.
+    """
     for name, counts in replay.ledger().items():
+        if name not in read and not any(counts.values()):
+            continue
         first = sorted(counts, key=lambda what: ({"received": 0, "accepted": 1}.get(what, 2), what))
         listed = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
         print(f"{name}: {listed or 'nothing received'}", file=sys.stderr)

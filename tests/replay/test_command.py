@@ -44,6 +44,21 @@ def error_line(capsys):
     return json.loads(line)
 
 
+# --- what was received -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("SELECT temp FROM road [NOW]", ["road: 4 received, 4 accepted"]),
+        ("SELECT v FROM hits", ["hits: nothing received", "road: 4 received, 4 accepted"]),
+    ],
+)
+def test_only_extents_that_queries_read_can_lack_tuples(query, lines, folder, capsys):
+    assert road(folder, query) == 0
+    assert sorted(line for line in capsys.readouterr().err.splitlines() if "received" in line) == lines
+
+
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 
