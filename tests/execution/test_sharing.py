@@ -83,6 +83,11 @@ class Case:
             return False
         return True
 
+    def check(self, tidy_every, judged=None):
+        """AssertionError with the first difference between the updates of the queries together and of each alone."""
+        found = self.difference(tidy_every, judged)
+        assert found is None, found
+
     def difference(self, tidy_every, judged=None):
         """The first difference between the updates of a query among the others and alone without pruning; None for none.
 
@@ -232,20 +237,17 @@ LATER = {
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("what", LATER)
 def test_later_query_finds_state_that_earlier_ones_dropped(what):
-    found = Case(recorded(61), LATER[what]).difference(tidy_every=1)
-    assert found is None, found
+    Case(recorded(61), LATER[what]).check(tidy_every=1)
 
 
 def test_first_prune_keeps_tuples_that_selection_reads():
     query = Asked("SELECT MAX(v) FROM road [FROM NOW-80 TO NOW SLIDE 1 HOUR] WHERE v > -1")
-    found = Case(recorded(100, "1 hour", "1 hour"), [query]).difference(tidy_every=50)
-    assert found is None, found
+    Case(recorded(100, "1 hour", "1 hour"), [query]).check(tidy_every=50)
 
 
 def test_landmark_survives_start_of_equal_landmark():
     queries = [Asked("SELECT SUM(v) FROM road [UNBOUNDED SLIDE 1 HOUR] SINCE 0", comes) for comes in (0, 80 * 3600)]
-    found = Case(recorded(100, "1 hour", "1 hour"), queries).difference(tidy_every=1, judged=[0])
-    assert found is None, found
+    Case(recorded(100, "1 hour", "1 hour"), queries).check(tidy_every=1, judged=[0])
 
 
 # --- shared operators --------------------------------------------------------------------------------------------------
