@@ -116,7 +116,7 @@ INPUT = {
         "hold, and other queries go on. Add a condition that joins the inputs, or use shorter windows. If new tuples find no "
         "memory before any query reads them, the query with the most state ends, with the bytes that it held.",
         "SELECT a.v FROM hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS a, hits [FROM NOW-9 TO NOW SLIDE 1 SEC] AS b\n\n"
-        "WindowOutput: Unable to allocate 1.42 PiB for an array with shape (200000000000000,) and data type int64",
+        "emit windows: Unable to allocate 1.42 PiB for an array with shape (200000000000000,) and data type int64",
     ),
     "SN517": ErrorEntry(
         "input",

@@ -54,9 +54,14 @@ class Operator:
         """`level` is how many converters stand below."""
         self.level, self.counts = level, OperatorCounters()
 
+    @property
+    def title(self) -> str:
+        """Its work in the words of EXPLAIN and of errors; an operator in no defined state has it too."""
+        raise NotImplementedError
+
     def describe(self) -> OperatorDescription:
         """Return what it is, how it works and which state it holds, as EXPLAIN prints it."""
-        return OperatorDescription(type(self).__name__)
+        return OperatorDescription(self.title)
 
     def tidy(self) -> None:
         """Drop what no reader needs, and tell the operators below what is still needed of them."""
@@ -218,7 +223,7 @@ class OperatorGraph:
         while (stop := self._run(steps, clock)) is not None:
             at, error = stop
             operator = steps[at][1]
-            failed = failed | self._find_readers(operator, f"{type(operator).__name__}: {error}")
+            failed = failed | self._find_readers(operator, f"{operator.title}: {error}")
             broken = {id(self._operators[key]) for key in failed}
             steps = [step for step in steps[at + 1 :] if id(step[1]) not in broken]
         return failed
@@ -250,7 +255,7 @@ class OperatorGraph:
             try:
                 operator.tidy()
             except MemoryError as error:
-                failed = failed | self._find_readers(operator, f"{type(operator).__name__}: {error}")
+                failed = failed | self._find_readers(operator, f"{operator.title}: {error}")
         return failed
 
     def _order_to_tidy(self) -> list[Any]:

@@ -66,6 +66,7 @@ class QueryBlock(Operator):
     """One SELECT; a WindowBlock (`interfaces.py`)."""
 
     kind = BLOCK
+    title = "query block"
     outcome: BlockChange
     """The change of the last step; absent before the first step and after `tidy`."""
 
@@ -115,7 +116,7 @@ class QueryBlock(Operator):
         parts = [self._contents.describe(self._node)]
         if self._subqueries is not None:
             parts += [block.describe() for block in self._subqueries.blocks]
-        return OperatorDescription("query block", how, None, tuple(parts))
+        return OperatorDescription(self.title, how, None, tuple(parts))
 
     # --- readers -----------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,9 @@ def test_query_out_of_memory_ends_alone_with_figures(text):
     [(clock, failure)] = [(clock, update) for clock, update in found if isinstance(update, QueryFailure)]
     assert failure.query == 2 and failure.code == "SN516" and clock == 1
     assert "shape" in failure.message or "memory" in failure.message.lower()
+    fresh = Engine(CATALOG)
+    fresh.add(2, bind_text(text, CATALOG)[0])
+    assert failure.message.partition(": ")[0] in {line.name for line in fresh.describe(2)}, "as EXPLAIN calls it"
     for number in (1, 3):
         counts = [
             row for _, u in found if isinstance(u, WindowUpdates) and u.query == number for row in u.added.to_lists()
@@ -95,7 +98,7 @@ OTHERS = read_schema(
         f"{EXECUTION}.ingest.intake.Intake.forget",
         f"{EXECUTION}.windowing.window_store.TickOrderedStore.tidy",
         f"{EXECUTION}.query_block.QueryBlock.tidy",
-        f"{EXECUTION}.output.stream_output.StreamOutput._updates_of",
+        f"{EXECUTION}.output.stream_output.StreamOutput._make_updates",
         f"{EXECUTION}.ingest.tuple_log.TupleLog.add",
         f"{EXECUTION}.columns.segmented_log.SegmentedLog.forget",
     ],

@@ -129,6 +129,8 @@ class JoinStore(WindowStore):
     A filtered store holds only those that satisfy the predicate of a reader.
     """
 
+    title = "join state"
+
     def __init__(self, stream: Stream, level: int, leaf: PlanNode, steps: Steps, is_filtered: bool = False) -> None:
         super().__init__(stream, level)
         self.is_filtered = is_filtered
@@ -142,7 +144,7 @@ class JoinStore(WindowStore):
         entry = 8 * (3 + len(self.none.columns)) + _INDEX_BYTES
         state = StateDescription("tuples", limit, entry, len(self.tuples), array_bytes(*find_arrays(self.tuples)))
         parts = (self._predicates.describe(),) if self.is_filtered else ()
-        return OperatorDescription("join state", "tuples by position, indexed by key and tick", state, parts)
+        return OperatorDescription(self.title, "tuples by position, indexed by key and tick", state, parts)
 
     # --- readers of a filtered store -----------------------------------------------------------------------------------
 

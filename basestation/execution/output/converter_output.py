@@ -19,11 +19,11 @@ from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.columns.window_combinations import WindowCombinations
 from basestation.execution.description import OperatorDescription
-from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.interfaces import QueryGroup
 from basestation.execution.output.answered_ticks import AnsweredTicks
-from basestation.execution.output.epoch_marks import UNASSIGNED, EpochReporter, NewMarks
+from basestation.execution.output.epoch_marks import EpochReporter, NewMarks
 from basestation.execution.output.stream_output import interleave_marks
+from basestation.execution.output.tuple_output import TupleOutput
 from basestation.execution.query_block import QueryBlock
 from basestation.execution.streams.converters import ConverterStream
 from basestation.execution.streams.first_windows import FirstWindows
@@ -31,7 +31,6 @@ from basestation.updates.update import (
     EpochMarks,
     Interleaved,
     PunctuationUpdate,
-    Rows,
     TupleUpdates,
     Update,
     coverage_of,
@@ -97,11 +96,8 @@ class StepTuples:
         )
 
 
-class ConverterOutput(Operator):
+class ConverterOutput(TupleOutput):
     """An Output: the tuples of a converter as they enter it, and the marks of its windows."""
-
-    kind = OUTPUT
-    tracks_versions = False
 
     def __init__(
         self,
@@ -132,7 +128,7 @@ class ConverterOutput(Operator):
 
     def describe(self) -> OperatorDescription:
         state = None if self._first_windows is None else self._first_windows.describe_state()
-        return OperatorDescription("emit tuples", "and epoch marks, in order of entry", state)
+        return OperatorDescription(self.title, "and epoch marks, in order of entry", state)
 
     @property
     def next_due(self) -> NextDue:
@@ -278,19 +274,11 @@ class ConverterOutput(Operator):
         """Yield what a step gives to a query, under these indexes."""
         self.counts.rows_out += len(tuples)
         if len(tuples.back):
-            yield self._tuple_updates(tuples.back, back_index, -1)
-        entered = self._tuple_updates(tuples.entering, index, 1)
+            yield self._make_updates(tuples.back, back_index, -1)
+        entered = self._make_updates(tuples.entering, index, 1)
         yield from interleave_marks(tuples.entering, entered, epochs, marks)
 
-    def _tuple_updates(self, tuples: Tuples, index: IntArray, weight: int) -> TupleUpdates:
-        rows = Rows(tuple(tuples.columns[column.id] for column in self._columns), len(tuples))
-        return TupleUpdates(UNASSIGNED, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
-
     # --- what may be dropped -----------------------------------------------------------------------------------------
-
-    def need(self, before: int) -> None:
-        """Promise that nothing changes before a tick of the extents below."""
-        self._needed = min(self._needed, before)
 
     def tidy(self) -> None:
         """Drop what no correction can name."""

@@ -78,6 +78,7 @@ class SharedFilterOutput(Operator):
     """An Output, and the QueryGroup of its queries. These are identified by slots."""
 
     kind = OUTPUT
+    title = "emit matching tuples"
     # As a QueryGroup: no answer depends on when it is given, each tuple is emitted at once, and nothing fails.
     multi_tick, answers_early = True, False
     tracks_versions = False
@@ -109,7 +110,7 @@ class SharedFilterOutput(Operator):
         shapes = {int(self.slots.shape[slot]): slot for slot in self.members}
         projects = [describe_project(self._shapes[shape][0]) for shape in shapes]
         parts = tuple(OperatorDescription(project, "of the matching tuples") for project in projects)
-        return OperatorDescription("emit matching tuples", "predicate index over all queries", None, parts)
+        return OperatorDescription(self.title, "predicate index over all queries", None, parts)
 
     @property
     def output_group(self) -> "SharedFilterOutput":

@@ -16,25 +16,21 @@ from basestation.execution.columns.tuples import Tuples, null_safe_equal
 from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.description import OperatorDescription
-from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.interfaces import QueryGroup, StreamSource
-from basestation.execution.output.epoch_marks import UNASSIGNED, EpochReporter, NewMarks
+from basestation.execution.output.epoch_marks import EpochReporter, NewMarks
+from basestation.execution.output.tuple_output import TupleOutput
 from basestation.updates.update import (
     EpochMarks,
     Interleaved,
     PunctuationUpdate,
-    Rows,
     TupleUpdates,
     Update,
     coverage_of,
 )
 
 
-class StreamOutput(Operator):
+class StreamOutput(TupleOutput):
     """An Output: the tuples of a stream as they enter it, and the marks of its epochs. Only equal queries share it."""
-
-    kind = OUTPUT
-    tracks_versions = False
 
     def __init__(
         self,
@@ -71,7 +67,7 @@ class StreamOutput(Operator):
         return vars(self) | {"_shared": []}
 
     def describe(self) -> OperatorDescription:
-        return OperatorDescription("emit tuples", "and epoch marks, in order of entry")
+        return OperatorDescription(self.title, "and epoch marks, in order of entry")
 
     @property
     def next_due(self) -> NextDue:
@@ -107,11 +103,16 @@ class StreamOutput(Operator):
         entering = back.take(NO_TICKS) if entering is None else entering
         for tuples, weight in ((back, -1), (again, 1), (entering, 1)):
             self._given[tuples.ident] = weight == 1
-        corrected = [self._updates_of(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
+        corrected = [
+            self._make_updates(tuples, self.stream.index_of(tuples.ident), weight)
+            for tuples, weight in ((back, -1), (again, 1))
+            if len(tuples)
+        ]
+        entered = self._make_updates(entering, self.stream.index_of(entering.ident), 1)
         marks = self._marks.ready(change.marks, change.watermark)
         self._shared = [
             *corrected,
-            *interleave_marks(entering, self._updates_of(entering, 1), self._epochs.news(), marks),
+            *interleave_marks(entering, entered, self._epochs.news(), marks),
         ]
         self.counts.rows_in += len(change.inserted) + len(change.removed)
         self.counts.rows_out += len(back) + len(again) + len(entering)
@@ -131,15 +132,6 @@ class StreamOutput(Operator):
             same &= null_safe_equal(old.columns[column.id], again.columns[column.id])
         alike = again.ident[same]
         return back.take(~np.isin(back.ident, alike)), again.take(~same)
-
-    def _updates_of(self, tuples: Tuples, weight: int) -> TupleUpdates:
-        rows = Rows(tuple(tuples.columns[c.id] for c in self._columns), len(tuples))
-        index = self.stream.index_of(tuples.ident)
-        return TupleUpdates(UNASSIGNED, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
-
-    def need(self, before: int) -> None:
-        """Promise that nothing changes before a tick of the extents below."""
-        self._needed = min(self._needed, before)
 
     def tidy(self) -> None:
         """Drop what no correction can name."""

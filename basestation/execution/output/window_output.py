@@ -54,6 +54,7 @@ class WindowOutput(Operator):
     """
 
     kind = OUTPUT
+    title = "emit windows"
 
     def __init__(self, block: QueryBlock, predicates: PredicateSet | None = None) -> None:
         """`predicates` are those that the stream below filters by, if it does."""
@@ -73,7 +74,7 @@ class WindowOutput(Operator):
     def describe(self) -> OperatorDescription:
         shapes = [shape.describe() for shape in self._shapes.values()]
         parts = tuple(shape for shape in shapes if shape is not None)
-        return OperatorDescription("emit windows", "first answers and revisions", None, parts)
+        return OperatorDescription(self.title, "first answers and revisions", None, parts)
 
     # --- queries begin and end -----------------------------------------------------------------------------------------
 

@@ -41,9 +41,13 @@ class MergedStream(Stream):
         self._acquired = acquired
         self._none = intake.no_rows
 
-    def describe(self) -> OperatorDescription:
+    @property
+    def title(self) -> str:
         names = ", ".join(dict.fromkeys(acquire.extent.name for acquire, _ in self._acquired))
-        return OperatorDescription(f"receive partial states of {names}", "folded on motes")
+        return f"receive partial states of {names}"
+
+    def describe(self) -> OperatorDescription:
+        return OperatorDescription(self.title, "folded on motes")
 
     @property
     def by_site(self) -> bool:

@@ -149,6 +149,10 @@ class SharedSlices(WindowStore):
         """Without what can be computed again."""
         return vars(self) | {"_windows_found": {}, "_revisions_found": {}, "_two_stacks": TwoStacks()}
 
+    @property
+    def title(self) -> str:
+        return f"slices of {describe_aggregate(self._groups, self._folder.registry.in_use)}"
+
     def describe(self) -> OperatorDescription:
         kept = self.reach if self.recalls or self.reach is None else self.reach + self.stream.horizon
         slices = None if kept is None else self._grid.count(kept)
@@ -158,8 +162,7 @@ class SharedSlices(WindowStore):
         arrays = [array for part in parts for array in (part.slice, part.group, part.arrival, part.place)]
         arrays += [array for part in parts for state in part.states for array in state.cells.values()]
         state = StateDescription("partial states", limit, self._entry_bytes(), len(self._held), array_bytes(*arrays))
-        name = f"slices of {describe_aggregate(self._groups, self._folder.registry.in_use)}"
-        return OperatorDescription(name, how if slices is None else f"{how}; {slices} slices", state)
+        return OperatorDescription(self.title, how if slices is None else f"{how}; {slices} slices", state)
 
     def _entry_bytes(self) -> int:
         """The bytes of one partial state: slice, group, arrival and place, and each aggregate's own numbers."""

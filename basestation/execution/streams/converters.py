@@ -41,13 +41,17 @@ class ConverterStream(Stream):
         self._changed = NO_KEYS  # keys (tick, n) of the windows that were made or revised in this step
         self._empty: Tuples | None = None  # no tuples, with the columns of this stream
 
+    @property
+    def title(self) -> str:
+        return self._how.upper()
+
     def describe(self) -> OperatorDescription:
         how = {"RStream": "each window as it is", "IStream": "window except all of the window before it"}
         rows, slide = self.block.max_rows, self.block.slide
         limit = None if rows is None or slide is None else rows * (self.block.horizon // slide + 1)
         state = self._emitted.describe(limit)
         return OperatorDescription(
-            self._how.upper(), how.get(self._how, "the window before it except all of the window"), state
+            self.title, how.get(self._how, "the window before it except all of the window"), state
         )
 
     @property

@@ -59,10 +59,12 @@ class ExtentStream(Stream):
         self._none: Tuples | None = None  # no tuples, with the columns of this stream
         self._entered: IntArray = NO_TICKS
 
+    @property
+    def title(self) -> str:
+        return f"{'acquire' if self.intake.sensed else 'receive'} {self.extent.name}"
+
     def describe(self) -> OperatorDescription:
-        verb, how = (
-            ("acquire", "readings by the schedule") if self.intake.sensed else ("receive", "tuples as they arrive")
-        )
+        how = "readings by the schedule" if self.intake.sensed else "tuples as they arrive"
         if not self._all_ticks:
             how += f", every {self.interval} ticks"
         limit = self.max_tuples(1 + self.extent.wait + self.horizon)
@@ -71,7 +73,7 @@ class ExtentStream(Stream):
         columns = 4 + len(self.extent.schema) - sum(attribute is not None for attribute in shared)
         entry = 8 * columns + (_EPOCH_BYTES if self.intake.sensed else 0)
         state = StateDescription(LOGGED, limit, entry, log.next - log.first, array_bytes(*find_arrays(log)))
-        return OperatorDescription(f"{verb} {self.extent.name}", how, state)
+        return OperatorDescription(self.title, how, state)
 
     @property
     def by_site(self) -> bool:

@@ -48,11 +48,15 @@ class FilterStream(Stream):
             self._read = {column.id for _, e in outputs for column in columns_of(e)} | set(self._tags)
         self._none: Tuples | None = None  # no tuples, with the columns of this stream
 
-    def describe(self) -> OperatorDescription:
+    @property
+    def title(self) -> str:
         parts = [] if self._outputs is None else [describe_project(self._outputs)]
         if self._predicate is not None:
             parts.append(describe_select(self._predicate))
-        return OperatorDescription(" of ".join(parts), "in batches")
+        return " of ".join(parts)
+
+    def describe(self) -> OperatorDescription:
+        return OperatorDescription(self.title, "in batches")
 
     @property
     def by_site(self) -> bool:
@@ -190,12 +194,14 @@ class FilterStream(Stream):
 class SharedFilterStream(FilterStream):
     """The tuples that pass the predicate of at least one query in a set of queries."""
 
+    title = "select for any query"
+
     def __init__(self, child: Stream, predicates: PredicateSet) -> None:
         super().__init__(child, None, None, ())
         self.predicates = predicates
 
     def describe(self) -> OperatorDescription:
-        return OperatorDescription("select for any query", "predicate index")
+        return OperatorDescription(self.title, "predicate index")
 
     def _mask(self, tuples: Tuples) -> BoolArray:
         return self.predicates.any(tuples.columns, len(tuples))

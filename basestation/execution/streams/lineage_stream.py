@@ -36,6 +36,10 @@ class LineageStream(FilterStream):
         self.filters = PredicateSet(reuses=True)
         self._given: set[int] = set()
 
+    @property
+    def title(self) -> str:
+        return self.filters.describe().name
+
     def describe(self) -> OperatorDescription:
         return replace(self.filters.describe(), how="predicate index, each tuple once per predicate")
 

@@ -24,6 +24,8 @@ from basestation.execution.streams.stream import REVISION_RANK, Stream
 class UnionStream(Stream):
     """The union of parts. The number of a tuple encodes its part and its number there, so no mapping is kept."""
 
+    title = "union"
+
     def __init__(self, node: StreamUnion, parts: list[Stream], names_index: bool, start: int) -> None:
         """`start` is the first tick of the queries that read the union."""
         super().__init__(max(part.level for part in parts))
@@ -69,7 +71,7 @@ class UnionStream(Stream):
         self.count_rows(*(part.change for part in self.parts))
 
     def describe(self) -> OperatorDescription:
-        return OperatorDescription("union", "merge by arrival")
+        return OperatorDescription(self.title, "merge by arrival")
 
     def _with_indexes(self, change: Change) -> Change:
         """The same change with indexes as a column, and a correction of each tuple that got its index in this step

@@ -189,6 +189,8 @@ class WindowStore(Operator):
 class TickOrderedStore(WindowStore):
     """The tuples that open time windows reach, sorted by tick. Tuples of one tick are in no particular order."""
 
+    title = "window state"
+
     def __init__(self, stream: Stream, level: int) -> None:
         super().__init__(stream, level)
         self.clear()
@@ -203,9 +205,7 @@ class TickOrderedStore(WindowStore):
 
     def describe(self) -> OperatorDescription:
         limit = None if self.reach is None else self.stream.max_tuples(self.reach)
-        return OperatorDescription(
-            "window state", "tuples by tick", describe_tuples("tuples", limit, self._buffer.all())
-        )
+        return OperatorDescription(self.title, "tuples by tick", describe_tuples("tuples", limit, self._buffer.all()))
 
     def __len__(self) -> int:
         return len(self._buffer)
