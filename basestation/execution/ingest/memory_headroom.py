@@ -1,6 +1,9 @@
 """Memory headroom: whether the intake, which all queries share, finds the memory that a step needs."""
 
+import functools
+import resource
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,8 @@ from acquisition.batch import Batch
 from basestation.execution import thresholds
 
 _PIECE = 1 << 20
+_LIMITS = resource.RLIMIT_AS, resource.RLIMIT_DATA
+_OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
 
 
 def estimate_intake_bytes(delivered: Mapping[Any, Sequence[Any]]) -> int:
@@ -22,9 +27,20 @@ def _bytes(batch: Any) -> int:
 
 
 def has_room(size: int) -> bool:
-    """Return whether so many bytes can be allocated now, in pieces as arrays are."""
+    """Return whether so many bytes can be allocated now, in pieces as arrays are.
+
+    A process without a limit always can: the system promises memory that it may not have.
+    """
+    if not (_counts_promises() or any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS)):
+        return True
     try:
         pieces = [np.empty(min(_PIECE, size - at), np.uint8) for at in range(0, size, _PIECE)]
     except MemoryError:
         return False
     return len(pieces) > 0
+
+
+@functools.cache
+def _counts_promises() -> bool:
+    """Return whether the system promises no more memory than it has."""
+    return _OVERCOMMIT.exists() and _OVERCOMMIT.read_text().strip() == "2"
