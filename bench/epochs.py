@@ -257,7 +257,6 @@ def live_figures():
             for name, what in (("state", "state"), ("own", "state of the query alone"), ("held", "held")):
                 yield case, f"{what} after a day", day[name], "bytes"
                 yield case, f"{what} after a day, horizon of 10 min", short[name], "bytes"
-            yield case, "state to that of a horizon of 10 min", round(day["state"] / short["state"], 3), "times"
 
 
 def sharing_figures():
