@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import urllib.parse
 from typing import Any
 
@@ -39,6 +40,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.latest is not None:
         _show_latest(motes)
+        if not motes:
+            print(
+                f"no reading of {options.latest} has come on its own; a query such as SELECT * FROM {options.latest} brings them",
+                file=sys.stderr,
+            )
         return 0
     print("mote  parent  state    heard                 missed    due  delivered  merged  filtered  lost")
     for mote in motes:

@@ -188,7 +188,7 @@ def _print_query(query: dict[str, Any], options: argparse.Namespace) -> None:
     if query["active"]:
         print(f"  runs {query['active']}")
     if query["awaited"]:
-        print(f"  motes that have not confirmed their part yet: {', '.join(map(str, query['awaited']))}")
+        print(f"  it runs once these motes have confirmed their part: {', '.join(map(str, query['awaited']))}")
     if query["lifetime_violation"]:
         print(f"  {query['lifetime_violation']}")
 

@@ -49,7 +49,7 @@ def _describe(
         "next_due": rfc3339_of(min(nexts), tick_ms) if nexts else None,
         "late_seconds": late / 1_000 if late is not None and late > 0 else 0,
         "missed": {"of": due, "readings": missed},
-        "battery_mv": reconciler.reported.battery_mv if reconciler is not None else None,
+        "battery_mv": (reconciler.reported.battery_mv or None) if reconciler is not None else None,
         "clock_off_ms": reconciler.reported.clock_off_ms if reconciler is not None else None,
         "parent": parent,
         "path": list(world.tree.path(mote)) if parent is not None else None,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from acquisition.ticks import rfc3339_of
-from basestation.controller.query_lifecycle import QueryRecord
+from basestation.controller.query_lifecycle import QueryRecord, QueryState
 from basestation.history.answer import find_extents
 from basestation.results.schema import schema_of
 from basestation.results.wire import columns_as_json
@@ -27,7 +27,7 @@ def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None 
         "submitted": rfc3339_of(record.submitted_at, tick_ms),
         "ends": None if record.last_tick is None else rfc3339_of(record.last_tick, tick_ms),
         "active": None if record.active is None else str(record.active),
-        "awaited": sorted(record.awaited) if record.live else [],
+        "awaited": sorted(record.awaited) if record.state is QueryState.DEPLOYING else [],
         "lifetime_violation": record.lifetime_violation,
     } | ({} if account is None else {"account": dict(account)})
     if schema.has_loops:

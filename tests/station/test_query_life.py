@@ -99,6 +99,14 @@ def answer(line):
     return json.dumps({key: value for key, value in line.items() if key not in ("number", "query", "index")})
 
 
+def test_query_that_runs_waits_for_no_mote(tmp_path):
+    network = SmallNetwork(tmp_path)
+    number = network.submit(WINDOW)
+    assert (network.query(number)["state"], network.query(number)["awaited"]) == ("deploying", [3, 4])
+    network.live(60)
+    assert (network.query(number)["state"], network.query(number)["awaited"]) == ("running", [])
+
+
 def test_refused_successor_leaves_the_query_as_it_was(tmp_path):
     network = SmallNetwork(tmp_path)
     number = network.submit(WINDOW, name="it")
