@@ -97,6 +97,7 @@ def write_state(folder, files):
 
 
 @pytest.mark.promise("durable")
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("run", range(RUNS))
 def test_power_cut_leaves_the_commit_before_or_this_one(run, tmp_path, rng):
     network = RecordedNetwork(tmp_path / "data")

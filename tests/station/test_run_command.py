@@ -41,7 +41,8 @@ def moteloom(*arguments, code=0, **more):
 class StationProcess:
     """Starts `moteloom run`, and starts it again on the same data."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, program=("-m", "gateway.cli"), speed=20):
+        self.program, self.speed = program, speed
         self.data, self.log = folder / "data", folder / "log"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
@@ -50,13 +51,12 @@ class StationProcess:
 
     def start(self):
         command = [
-            "-m",
-            "gateway.cli",
+            *self.program,
             "run",
             "--simulate",
             SCENARIO,
             "--speed",
-            "20",
+            self.speed,
             "--data",
             self.data,
             "--port",
