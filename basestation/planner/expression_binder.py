@@ -34,7 +34,8 @@ class ExpressionBinder:
     """Binds the expressions of one clause.
 
     `grouped` are the columns that may stand outside aggregates (None: all). `aggregates` is the reason why no aggregate
-    may stand here (None: it may). `one_stream`: FROM is one stream, so that FIRST and LAST have an order.
+    may stand here (None: it may). `unordered` says what to write in place of FIRST and LAST (None: FROM is one stream,
+    so that they have an order).
     """
 
     scope: Scope
@@ -42,7 +43,7 @@ class ExpressionBinder:
     subquery: BindSubquery
     grouped: frozenset[Column] | None = None
     aggregates: str | None = "only the SELECT list and HAVING of a window query aggregate"
-    one_stream: bool = False
+    unordered: str | None = None
 
     # --- by required kind --------------------------------------------------------------------------------------------
 
@@ -330,16 +331,19 @@ class ExpressionBinder:
     def _check_arguments(self, written: syntax.Call) -> Expression:
         """Report the errors inside the arguments of a wrong call. Returns UNKNOWN."""
         for argument in written.arguments:
-            replace(self, grouped=None, aggregates=None, one_stream=True).value(argument)
+            replace(self, grouped=None, aggregates=None, unordered=None).value(argument)
         return UNKNOWN
 
     def _aggregate(self, written: syntax.Call, name: str) -> Expression:
         if self.aggregates is not None:
             self.report.error("SN405", f"no aggregate can stand here: {self.aggregates}", written)
             return self._check_arguments(written)
-        if name in ("FIRST", "LAST") and not self.one_stream:
+        if name in ("FIRST", "LAST") and self.unordered is not None:
             self.report.error(
-                "SN422", f"{name} goes by the ticks of one stream; here is not exactly one stream in FROM", written
+                "SN422",
+                f"{name} goes by the ticks of one stream; here is not exactly one stream in FROM",
+                written,
+                help=self.unordered,
             )
             return self._check_arguments(written)
         if written.star and name != "COUNT":  # the parser reports it

@@ -23,14 +23,14 @@ from basestation.planner.window_binder import bind_window
 class BoundFrom:
     """A bound FROM. `kind` is stream, windows or once; `node` is None after an error. `interval` in ticks as in Bound.
 
-    `one_stream`: exactly one entry, and it is a stream, so that its tuples have one order.
+    `unordered` says what to write in place of FIRST and LAST; None where FROM is one stream, so that its tuples have one order.
     """
 
     kind: str
     scope: Scope
     node: PlanNode | None
     interval: int | None = None
-    one_stream: bool = False
+    unordered: str | None = None
 
 
 class FromBinder:
@@ -57,13 +57,13 @@ class FromBinder:
         if kind == "stream":
             return BoundFrom(kind, scope, known[0].bound.node, known[0].bound.interval)
         if kind == "once":
-            return BoundFrom(kind, scope, self._tables(known, scope) if complete else None)
+            tables = self._tables(known, scope) if complete else None
+            return BoundFrom(kind, scope, tables, unordered=self._unordered(known) if complete else None)
         self._no_joins()
         bound = [self._window(entry) for entry in known]
         nodes = tuple(node for node in bound if node is not None)
         node = _product(nodes) if complete and len(nodes) == len(bound) else None
-        one_stream = len(written) == 1 and bool(known) and known[0].bound.is_stream
-        return BoundFrom("windows", scope, node, one_stream=one_stream)
+        return BoundFrom("windows", scope, node, unordered=self._unordered(known) if complete else None)
 
     def _twice(self, entries: Iterable[BoundEntry]) -> frozenset[str]:
         """The names that more than one entry has. Each repetition of a name is an error."""
@@ -93,6 +93,19 @@ class FromBinder:
         if windowless and entries and all(entry.is_table for entry in entries):
             return "once"
         return "windows"
+
+    def _unordered(self, entries: Sequence[BoundEntry]) -> str | None:
+        """The help for FIRST and LAST over these entries; None where they have an order."""
+        if all(entry.is_table and entry.written.window is None for entry in entries):
+            return "sort the rows: ORDER BY … LIMIT 1 gives the first one, ORDER BY … DESC LIMIT 1 the last one"
+        if len(entries) > 1:
+            return "take it of one stream below: FROM RSTREAM(SELECT LAST(…) AS last FROM … […]) […] AS x, …"
+        table = entries[0].bound.node
+        if not isinstance(table, Once):
+            return None
+        if table.history:
+            return f"read the stream itself: FROM {table.extent.name} [UNBOUNDED SLIDE 1 HOUR]"
+        return "ask once, without SCAN: ORDER BY … LIMIT 1 gives the first row, ORDER BY … DESC LIMIT 1 the last one"
 
     def _no_joins(self) -> None:
         for tree in self.select.entries:

@@ -178,7 +178,7 @@ class QueryBinder:
         endless = "a stream has no end; give the stream in FROM a window"
         scope = replace(source.scope, aliases=frozenset(find_aliases(written.items)))
         where = ExpressionBinder(scope, self.report, self.no_subquery, aggregates=endless)
-        typing = replace(where, aggregates=None, one_stream=True) if grouping else where
+        typing = replace(where, aggregates=None) if grouping else where
         predicate = None if written.where is None else where.predicate(written.where)
         outputs = bind_select_list(written.items, typing, self)
         if source.node is None or predicate is UNKNOWN or outputs is None or grouping:

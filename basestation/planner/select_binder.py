@@ -94,7 +94,7 @@ def _body(
     grouped = frozenset(known) if aggregating else None
     if not scope.complete or None in groups:
         grouped = None  # the missing column may be the one in the SELECT list
-    typing = ExpressionBinder(scope, report, subquery, grouped, None, source.one_stream)
+    typing = ExpressionBinder(scope, report, subquery, grouped, None, source.unordered)
     outputs = bind_select_list(written.items, typing, binder)
     having = None if written.having is None else typing.predicate(written.having, "HAVING")
     order = _order(written, outputs, typing, report)

@@ -74,12 +74,12 @@ def bind_source(entry: syntax.FromEntry, binder: QueryContext) -> BoundEntry | N
     if bound is None:
         return None
     if not bound.is_stream:
-        what = "a one-off query" if bound.is_one_off else "a window query"
+        what, instead = "a window query", "make a stream of it: RSTREAM(…), ISTREAM(…) or DSTREAM(…)"
+        if bound.is_one_off:
+            what = "a one-off query"
+            instead = "read the tables themselves, with it in an expression: … = (SELECT …), … IN (SELECT …), EXISTS (SELECT …)"
         binder.report.error(
-            "SN407",
-            f"{what} cannot stand in FROM: its result is no stream",
-            entry.source,
-            help="make a stream of it: RSTREAM(…), ISTREAM(…) or DSTREAM(…)",
+            "SN407", f"{what} cannot stand in FROM: its result is no stream", entry.source, help=instead
         )
         return None
     name = entry.alias.text if entry.alias else None
