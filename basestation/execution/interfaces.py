@@ -269,6 +269,13 @@ class ScannedTable(Protocol):
         """The last tick at which a scan sees everything."""
 
     @property
+    def lag(self) -> int:
+        """How many ticks the watermark stays behind the clock, at least."""
+
+    def __len__(self) -> int:
+        """How many rows a scan reads at most."""
+
+    @property
     def changed_from(self) -> int:
         """The first tick at which a scan may see something that it did not see before this step."""
 
@@ -393,6 +400,9 @@ class QueryGroup(UpdateSource, Protocol):
     @property
     def extents(self) -> Collection[str]:
         """The extents whose tuples the queries read."""
+
+    def find_step_end(self, delivered: Mapping[Any, Sequence[Any]], begin: int, end: int) -> int:
+        """Return the last clock tick of a step after `begin`, at most `end`, that takes some of the deliveries in."""
 
     def entry_ticks(self) -> Sequence[int]:
         """Return clock ticks in which a tuple in windows may get its index without a delivery; the next one is among them."""

@@ -156,10 +156,17 @@ class StepLoop:
     ) -> Updates:
         """Take deliveries in and end clock tick `tick`, in several steps if their rows would be too many for one."""
         updates: Updates = []
-        while multi_tick and (cut := self._step_size.find_end(delivered, self._stepped, tick)) < tick:
+        while multi_tick and (cut := self._find_step_end(delivered, tick)) < tick:
             part, delivered = cut_deliveries(delivered, cut)
             updates += self._take_step(cut, part, dict.fromkeys(corrections, ()), False, True, batched)
         return updates + self._take_step(tick, delivered, corrections, end, multi_tick, batched)
+
+    def _find_step_end(self, delivered: Deliveries, last: int) -> int:
+        """Return the last clock tick, at most `last`, of a step whose rows are not too many."""
+        end = self._step_size.find_end(delivered, self._stepped, last)
+        for group in self._registry.groups:
+            end = group.find_step_end(delivered, self._stepped, end)
+        return end
 
     def _take_step(
         self,

@@ -87,11 +87,6 @@ class Replay:
                 if given.is_query:
                     self.engine.announce(given.number, given.plan)
 
-        one_off = [given for given in statements if given.is_query and given.plan.is_one_off]
-        wait = max((stream.extent.wait for stream in recording.streams.values()), default=0)
-        self._settled = [self._short.shorten_one(self._submission(given)) + wait + 1 for given in one_off]
-        """From when on the engine takes long steps again: nothing that comes then changes what was on record."""
-
     def _submission(self, given: SubmittedStatement) -> int:
         """The clock tick in which a statement is submitted."""
         if given.is_query and not given.clock:
@@ -167,7 +162,7 @@ class Replay:
         tuples that the engine takes at once."""
         # A query begins with the clock tick after the last one that ended, so the tick before its submission ends too.
         before = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
-        others = (*self._settled, *self._short.begins(), *self._short.ends(), until)
+        others = (*self._short.begins(), *self._short.ends(), until)
         asked = sorted({clock for clock in (*self._later, *before, *others) if self.begin <= clock <= until})
         ended = self.begin - 1
         for last in asked:

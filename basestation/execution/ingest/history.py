@@ -14,7 +14,7 @@ from acquisition.extent import Extent
 from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.dense_id_map import DenseIdMap
-from basestation.execution.columns.tuples import TupleBuffer, Tuples, concatenate_tuples, empty_like
+from basestation.execution.columns.tuples import TupleBuffer, Tuples, empty_like
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.progress.watermark import NEVER
 
@@ -97,27 +97,28 @@ class History:
 
     # --- scans -------------------------------------------------------------------------------------------------------
 
-    def at(self, tick: int, mark: HistoryPosition) -> tuple[Tuples, Vector]:
-        """Return the tuples that a scan at a tick sees, in the order of arrival, and their indexes, no further than `mark`."""
-        held = self._in_order()
-        if held is None:
-            return self._none, Vector(self._none.ident)
-        held = held.take(slice(0, int(np.searchsorted(held.arrival, tick, "right"))))
-        seen = (held.columns[_SINCE].values <= tick) & (tick < self._end[held.columns[_VERSION].values])
-        found = held.take(seen & (held.ident < mark.tuples))
-        index = self._index[found.ident]
-        return found, Vector(index, (index > 0) & (index <= mark.indexes))
+    def __len__(self) -> int:
+        """The number of versions held."""
+        return len(self._held)
 
-    def _in_order(self) -> Tuples | None:
+    def versions(self) -> Tuples:
+        """Return all versions, in the order of the arrivals of their tuples."""
         held = self._held.all()
         if self._sorted is None and held is not None:
             self._sorted = held.in_order()
-        return self._sorted
+        return empty_like(self._none) if self._sorted is None else self._sorted
 
-    @property
-    def none(self) -> Tuples:
-        """No tuples, with all columns."""
-        return empty_like(self._none)
+    def find_seen(self, tick: int, mark: HistoryPosition) -> IntArray:
+        """Return the positions among all versions of those that a scan at a tick sees, no further than `mark`."""
+        held = self.versions()
+        count = int(np.searchsorted(held.arrival, tick, "right"))
+        since, version = (held.columns[name].values[:count] for name in (_SINCE, _VERSION))
+        return np.flatnonzero((since <= tick) & (tick < self._end[version]) & (held.ident[:count] < mark.tuples))
+
+    def indexes_of(self, numbers: IntArray, mark: HistoryPosition) -> Vector:
+        """Return the indexes of tuples, null where they have none up to `mark`."""
+        index = self._index[numbers]
+        return Vector(index, (index > 0) & (index <= mark.indexes))
 
 
 class ArchivedIntake(Protocol):
@@ -153,9 +154,16 @@ class HistoryTable:
     def extent(self) -> Extent:
         return self._intake.extent
 
+    def __len__(self) -> int:
+        return len(self._history)
+
     @property
     def watermark(self) -> int:
         return self._intake.watermark
+
+    @property
+    def lag(self) -> int:
+        return 0 if self._intake.sensed else self.extent.wait
 
     @property
     def changed_from(self) -> int:
@@ -167,16 +175,21 @@ class HistoryTable:
 
     def frame(self, columns: Sequence[Column], ticks: IntArray) -> WindowContents:
         """Return the tuples that scans at these ticks see, each scan as one window."""
-        found = [self._history.at(tick, self._mark) for tick in ticks.tolist()]
-        tuples = concatenate_tuples([self._history.none, *(seen for seen, _ in found)])
-        index = Vector(np.concatenate([[], *(v.values for _, v in found)]).astype(np.int64),
-                       np.concatenate([[], *(v.validity for _, v in found)]).astype(bool))  # fmt: skip
-        system = {
-            "tick": Vector(tuples.tick),
-            "index": index,
-            "_site": Vector(tuples.site, None if self._intake.sensed else np.zeros(len(tuples), bool)),
-            "_arrival": Vector(tuples.arrival),
-        }
-        window = np.repeat(np.arange(len(ticks)), [len(seen) for seen, _ in found])
-        values = {**tuples.columns, **system}
-        return WindowContents(len(ticks), window, {c.id: values[c.name] for c in columns})
+        seen = [self._history.find_seen(tick, self._mark) for tick in ticks.tolist()]
+        at = np.concatenate([np.empty(0, np.int64), *seen])
+        window = np.repeat(np.arange(len(ticks)), [len(each) for each in seen])
+        return WindowContents(len(ticks), window, {c.id: self._column(c.name, at) for c in columns})
+
+    def _column(self, name: str | None, at: IntArray) -> Vector:
+        """Return a column of the versions at some positions."""
+        held = self._history.versions()
+        match name:
+            case "tick":
+                return Vector(held.tick[at])
+            case "index":
+                return self._history.indexes_of(held.ident[at], self._mark)
+            case "_site":
+                return Vector(held.site[at], None if self._intake.sensed else np.zeros(len(at), bool))
+            case "_arrival":
+                return Vector(held.arrival[at])
+        return held.columns[name].take(at)

@@ -30,11 +30,15 @@ class StoredTable:
     """A ScannedTable. A scan at tick t sees the newest version with a tick at or before t; before the first, no rows."""
 
     watermark = changed_from = NEVER  # a version is loaded before scans can see it
+    lag = 0
 
     def __init__(self, extent: Extent) -> None:
         self.extent = extent
         nothing = {a.name: Vector(np.empty(0, dtype_of(a))) for a in extent.schema}
         self._versions = [TableVersion(-(2**63), 0, nothing)]
+
+    def __len__(self) -> int:
+        return max(version.length for version in self._versions)
 
     @property
     def loaded(self) -> list[TableVersion]:

@@ -1,11 +1,16 @@
 """OutputGroup: the queries behind one output, and what these need of the operators below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
+import numpy as np
+
+from acquisition.batch import Batch
 from acquisition.ticks import grid_at_or_after
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.ingest.history import HistoryTable
-from basestation.execution.interfaces import Output
+from basestation.execution.interfaces import Output, ScannedTable
 from basestation.execution.query_block import QueryBlock
 from basestation.execution.query_failure import QueryHalt
 from basestation.execution.slices.partial_slices import MergedStream
@@ -56,17 +61,19 @@ class OutputGroup:
     def multi_tick(self) -> bool:
         """Whether one step may end several clock ticks in which nothing comes late: no answer depends on when it is given."""
         windows_of_indexes = self._indexed and self.blocks
-        return not (
-            self.answers_early
-            or windows_of_indexes
-            or any(not scan.is_over for scan in self._scans)
-            or any(block.loops for block in self.blocks)
-        )
+        return not (self.answers_early or windows_of_indexes or any(block.loops for block in self.blocks))
 
     @property
     def next_due(self) -> NextDue:
         """When the group may have an update next."""
         return DUE_NOW if self.answers_early or self._indexed else self._output.next_due
+
+    def find_step_end(self, delivered: Mapping[Any, Sequence[Any]], begin: int, end: int) -> int:
+        """Return the last clock tick of a step after `begin`, at most `end`, whose scans of histories do not read too many rows."""
+        for scan in self._scans:
+            batches = delivered.get(scan.table.extent.name, ())
+            end = scan.find_step_end(begin, end, partial(_count_rows, scan.table, batches))
+        return end
 
     def entry_ticks(self) -> list[int]:
         """Return clock ticks in which a tuple in windows may get its index without a delivery; the next one is among them.
@@ -110,3 +117,8 @@ class OutputGroup:
             name = scan.table.extent.name
             needed[name] = min(scan.needed, needed.get(name, scan.needed))
         return needed
+
+
+def _count_rows(table: ScannedTable, batches: Sequence[Batch], tick: int) -> int:
+    """Return how many rows a history has at a clock tick, at most, if these deliveries are taken in."""
+    return len(table) + sum(int(np.searchsorted(batch.arrival, tick, "right")) for batch in batches)

@@ -342,6 +342,10 @@ class SharedFilterOutput(Operator):
                 updates += interleave_marks(mine, given.get(query) or _no_updates(query), epochs, ours)
         return updates
 
+    def find_step_end(self, delivered: Mapping[Any, Sequence[Any]], begin: int, end: int) -> int:
+        """`end`: it scans nothing."""
+        return end
+
     def entry_ticks(self) -> Sequence[int]:
         """None: tuples are emitted when they enter."""
         return ()

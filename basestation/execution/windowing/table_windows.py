@@ -2,13 +2,16 @@
 over streams.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from acquisition.arrays import BoolArray
 from acquisition.ticks import grid_at_or_after
 from basestation.algebra.expression import Column
+from basestation.execution import thresholds
 from basestation.execution.columns.coverage_ranges import CoverageRanges
-from basestation.execution.columns.next_due import DUE_NOW, NEVER_DUE, NextDue
+from basestation.execution.columns.next_due import NEVER_DUE, NextDue
 from basestation.execution.columns.window_batch import NEVER, NO_WINDOWS, WindowBatch, make_windows
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.description import OperatorDescription, StateDescription
@@ -26,11 +29,6 @@ class ScanWindows:
         self.table, self.interval, self._columns = table, interval, columns
         self._next = self.needed = grid_at_or_after(start, interval)
         """`needed`: no tick before it is scanned again."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no scan comes, and nothing that comes changes an earlier one."""
-        return False
 
     def describe(self) -> OperatorDescription:
         return OperatorDescription(
@@ -65,7 +63,20 @@ class ScanWindows:
 
     @property
     def next_due(self) -> NextDue:
-        return DUE_NOW if self.may_be_dirty else NextDue(self._next)
+        return NextDue(self._next + self.table.lag)
+
+    def find_step_end(self, begin: int, end: int, count_rows: Callable[[int], int]) -> int:
+        """Return the last clock tick up to `end` of a step after `begin` in which scans read STEP_ROWS rows at most, or there is one.
+
+        `count_rows` returns how many rows the table has at a clock tick.
+        """
+        lag = self.table.lag
+        first = grid_at_or_after(max(self._next, begin + 1 - lag), self.interval) + lag
+        last, scans = first, 2
+        while last < end and scans * count_rows(first + (scans - 1) * self.interval) <= thresholds.STEP_ROWS:
+            last = first + (scans - 1) * self.interval
+            scans *= 2
+        return min(last, end)
 
     @property
     def may_be_dirty(self) -> bool:
@@ -105,10 +116,6 @@ class OnceWindow(ScanWindows):
         self._start = start
         self._given = False
 
-    @property
-    def is_over(self) -> bool:
-        return self._given and self.watermark > self._start  # so that a step has shown that its answer is settled
-
     def describe(self) -> OperatorDescription:
         return OperatorDescription(f"read {self.table.extent.name}", "once, at the start", self._describe_rows())
 
@@ -118,7 +125,13 @@ class OnceWindow(ScanWindows):
 
     @property
     def next_due(self) -> NextDue:
-        return NEVER_DUE if self._given else NextDue(self._start)
+        if not self._given:
+            return super().next_due
+        # One more step shows that the answer is settled; only then the query ends.
+        return NEVER_DUE if self.watermark > self._start else NextDue(self._start + 1 + self.table.lag)
+
+    def find_step_end(self, begin: int, end: int, count_rows: Callable[[int], int]) -> int:
+        return end
 
     def due(self, upto: int) -> WindowBatch:
         if self._given or upto < self._start:
