@@ -25,6 +25,7 @@ from innet.errors import PlacementError, ProgramError
 from innet.placement.agenda import Agenda
 from innet.placement.agenda_scheduler import longest_round, schedule_placement
 from innet.placement.energy_prediction import predict_energy
+from innet.placement.load_memo import LoadMemo
 from innet.placement.load_model import NetworkLoads, Round
 from innet.placement.placement import PlacedOperator, Placement
 from innet.placement.placement_problem import PlacementProblem
@@ -63,6 +64,7 @@ class PlanCache:
         self._programs: dict[Hashable, list[MoteProgram]] = {}
         self._agendas: dict[Hashable, Agenda | PlacementError] = {}
         self._rounds: dict[Hashable, Round | None] = {}
+        self._memo = LoadMemo()
         self._trees: dict[int, RoutingTree] = {}
         self._kept: dict[int, object] = {}  # id -> object: an id in a key stays that of its object
 
@@ -113,9 +115,10 @@ class PlanCache:
             tree, topology = declared, deployment.topology
         interval = gcd(*(need.every for query in queries for need in query.needs))
         round = longest_round(interval, world.catalog.tick_ms, delivery_bound_ms(world, queries))
-        return build_placement_problem(
+        problem = build_placement_problem(
             deployment, world.catalog, tree, topology, scheduled.schedules, round, world.statistics
         )
+        return replace(problem, memo=self._memo)
 
     def find_round(self, placement: Placement, problem: PlacementProblem, bound_ms: int | None) -> Round | None:
         """The round of a placement's agenda; None if no agenda has time. The order of the operators does not matter."""
@@ -249,7 +252,7 @@ class NetworkPlan:
     def placement(self) -> Placement:
         """Where the operators run, along which tree."""
         tree = self._longest_problem.network.tree
-        unreached = tree.unreached(site for placed in self.running for site in placed.sites)
+        unreached = tree.unreached(site for sites in {placed.sites for placed in self.running} for site in sites)
         return Placement(tree, self.running, unreached)
 
     @cached_property

@@ -43,6 +43,8 @@ def expect_with_bursts(
 
     `there` and `back` are the delivery ratios of frames and of acknowledgements; `limit` is the attempts per frame.
     """
+    if not burst_loss.bad:
+        return expect_delivery(there, back, limit)
     worse = [(chance, expect_in_slot(a, b, limit, frames, room)) for chance, a, b in burst_loss.times(there, back)]
     good = expect_delivery(there, back, limit)
     if not worse:

@@ -123,35 +123,54 @@ def predict(
     """
     send_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # on the air, with frames and acknowledgements
     busy_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # in attempts, from the first turnaround to the last
-    levels: dict[int, LevelTraffic] = {}
+    levels: dict[int, list[float]] = {}  # frames, attempts, bytes
+    depths, airtimes = _Depths(network.tree), dict[tuple[int, float], tuple[float, float]]()
     slots = {mote: duty.slot_ms for mote, duty in duties.items()}
     sent_on, through = propagate_losses(network, traffic, slots)
     for hop, share, link in sent_on:
         frames = hop.frames * share
         further = hop.sender if network.tree.parent.get(hop.sender) == hop.receiver else hop.receiver
-        level = network.tree.depth(further)
-        sent = LevelTraffic(frames, frames * link.attempts, frames * link.attempts * hop.size)
-        levels[level] = levels.get(level, LevelTraffic()) + sent
+        attempts = frames * link.attempts
+        level = levels.setdefault(depths[further], [0.0, 0.0, 0.0])
+        level[0] += frames
+        level[1] += attempts
+        level[2] += attempts * hop.size
         if hop.sender in duties:
-            radio = network.hardware[hop.sender].radio
-            send_ms[hop.sender] += sent.attempts * radio.airtime_ms(hop.size)
-            busy_ms[hop.sender] += sent.attempts * attempt_ms(network.hardware[hop.sender], hop.size)
+            if (hop.sender, hop.size) not in airtimes:
+                hardware = network.hardware[hop.sender]
+                airtimes[hop.sender, hop.size] = hardware.radio.airtime_ms(hop.size), attempt_ms(hardware, hop.size)
+            on_air, busy = airtimes[hop.sender, hop.size]
+            send_ms[hop.sender] += attempts * on_air
+            busy_ms[hop.sender] += attempts * busy
         if hop.receiver in duties:
             send_ms[hop.receiver] += frames * link.copies * network.hardware[hop.receiver].radio.ack_ms
     for mote, duty in duties.items():
-        parent, hardware = network.tree.parent[mote], network.hardware
+        parent, kinds = network.tree.parent[mote], network.hardware
         link = _link(network, mote, parent)
         attempts = duty.polls * link.attempts
-        send_ms[mote] += attempts * hardware[mote].radio.airtime_ms(HEADER_SIZE)
-        busy_ms[mote] += attempts * attempt_ms(hardware[mote], HEADER_SIZE)
+        send_ms[mote] += attempts * kinds[mote].radio.airtime_ms(HEADER_SIZE)
+        busy_ms[mote] += attempts * attempt_ms(kinds[mote], HEADER_SIZE)
         if parent in duties:
-            send_ms[parent] += duty.polls * link.copies * hardware[parent].radio.ack_ms
+            send_ms[parent] += duty.polls * link.copies * kinds[parent].radio.ack_ms
     motes = {
         mote: _use(network.hardware[mote], duty, send_ms[mote], busy_ms[mote], epoch_ms)
         for mote, duty in duties.items()
     }
     lifetimes = {mote: network.batteries.get(mote, inf) / use.total * epoch_ms / 1_000 for mote, use in motes.items()}
-    return EnergyPrediction(epoch_ms, motes, dict(sorted(levels.items())), lifetimes, through)
+    traffic_by_level = {level: LevelTraffic(*sent) for level, sent in sorted(levels.items())}
+    return EnergyPrediction(epoch_ms, motes, traffic_by_level, lifetimes, through)
+
+
+class _Depths(dict[int, int]):
+    """The number of hops to a gateway, by mote."""
+
+    def __init__(self, tree: RoutingTree) -> None:
+        super().__init__()
+        self._tree = tree
+
+    def __missing__(self, mote: int) -> int:
+        self[mote] = self._tree.depth(mote)
+        return self[mote]
 
 
 def attempt_ms(hardware: Hardware, size: float) -> float:

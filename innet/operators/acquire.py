@@ -1,8 +1,10 @@
 """Acquire: sample the sensors of an extent at an interval."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from innet.operators import MoteOperator, walk
+from innet.operators.identity_cache import cache_by_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Acquire(MoteOperator):
         return f"acquire {', '.join(self.sampled) or 'nothing'} of {self.extent} every {self.interval} ticks"
 
 
-def find_acquires(operator: MoteOperator) -> dict[str, Acquire]:
+@cache_by_identity
+def find_acquires(operator: MoteOperator) -> Mapping[str, Acquire]:
     """Return the acquisitions below an operator, by extent."""
     return {found.extent: found for found in walk(operator) if isinstance(found, Acquire)}

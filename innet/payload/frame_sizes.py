@@ -1,5 +1,6 @@
 """Frame sizes: how long frames with readings and with partials are, for the load model."""
 
+from functools import lru_cache
 from math import ceil
 
 from acquisition.payload import READING_HEADER, epochs_per_frame
@@ -10,6 +11,7 @@ from innet.payload.partial import HEADER, bare_bits, whole_bits
 from innet.placement.load_model import FrameSizes
 
 
+@lru_cache(16)
 def make_frame_sizes(mtu: int = MAX_FRAME) -> FrameSizes:
     """Return the sizes of frames on links that carry `mtu` bytes."""
     room = payload_room(mtu)

@@ -112,7 +112,8 @@ def schedule_placement(placement: Placement, problem: PlacementProblem, within_m
 
 def _work(placement: Placement, problem: PlacementProblem) -> dict[int, MoteWork]:
     """Return the work of each mote in a round."""
-    slots = compute_slot_lengths(NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round), problem)
+    loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round, memo=problem.memo)
+    slots = compute_slot_lengths(loads, problem)
     computing, sampling = (
         count_instructions(placement, problem.schedules, problem.round),
         find_sampled_attributes(placement),

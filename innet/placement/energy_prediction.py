@@ -17,7 +17,9 @@ CONFIDENCE_SIGMAS = 2.33
 def predict_energy(placement: Placement, problem: PlacementProblem) -> EnergyPrediction:
     """Predict the energy and traffic of a placement in one round."""
     network, tree = problem.network, placement.tree
-    loads = NetworkLoads.of(placement, problem.schedules, problem.sizes, problem.round, problem.statistics)
+    loads = NetworkLoads.of(
+        placement, problem.schedules, problem.sizes, problem.round, problem.statistics, problem.memo
+    )
     send_shares = loads.send_shares(tree)
     slots = compute_slot_lengths(loads, problem)
     computing = count_instructions(placement, problem.schedules, problem.round)
@@ -65,9 +67,9 @@ def compute_slot_lengths(loads: NetworkLoads, problem: PlacementProblem) -> dict
     """
     network = problem.network
     most = loads.most_frames(network.tree)
-    found = {}
+    largest, found = Counter({float(problem.sizes.room): 1}), {}
     for site, parent in network.tree.parent.items():
-        frames = most[site] + Counter({float(problem.sizes.room): 1})
+        frames = most[site] + largest
         both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
         count = frames.total()
         more = enough_attempts(count, both, network.attempts) / count

@@ -7,6 +7,7 @@ conditions are true and how many groups there are.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, prod
 
 import numpy as np
@@ -16,9 +17,11 @@ from acquisition.schedule import Sampling, Schedule
 from innet.costs.energy_model import HopTraffic
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
+from innet.operators.identity_cache import cache_by_identity
 from innet.operators.mote_expression import MoteExpression, SensorValue, SiteNumber
 from innet.operators.mote_expression import walk as parts_of
 from innet.partials import PartialShape
+from innet.placement.load_memo import LoadMemo
 from innet.placement.placement import PlacedOperator, Placement, conditions, is_about_site
 from innet.placement.statistics import GUESS, Statistics, sampling_interval
 from innet.routing.tree import RoutingTree
@@ -100,10 +103,16 @@ class NetworkLoads:
 
     @classmethod
     def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: FrameSizes, round: Round,
-           statistics: Statistics = GUESS) -> "NetworkLoads":  # fmt: skip
-        """Predict the loads of a placement; `schedules` is by site."""
-        readings = predict_reading_loads(placement, schedules, sizes, round, statistics)
-        return cls(readings, predict_partial_loads(placement, sizes, round, statistics))
+           statistics: Statistics = GUESS, memo: LoadMemo | None = None) -> "NetworkLoads":  # fmt: skip
+        """Predict the loads of a placement; `schedules` is by site. The `memo` has what earlier placements have in common with it."""
+        memo = LoadMemo() if memo is None else memo
+        delivered = [placed for placed in placement.placed if isinstance(placed.operator, Deliver)]
+        readings = memo.find(
+            ("readings", round, *(placed.sites for placed in delivered)),
+            (placement.tree, schedules, sizes, statistics, *(placed.operator for placed in delivered)),
+            lambda: predict_reading_loads(placement, schedules, sizes, round, statistics),
+        )
+        return cls(readings, predict_partial_loads(placement, sizes, round, statistics, memo))
 
     def traffic(self, tree: RoutingTree) -> list[HopTraffic]:
         """Return all upward traffic of a round, hop by hop, while nothing is lost."""
@@ -150,21 +159,27 @@ class NetworkLoads:
 def predict_reading_loads(placement: Placement, schedules: Mapping[int, Schedule], sizes: FrameSizes, round: Round,
                 statistics: Statistics = GUESS) -> dict[int, list[SendLoad]]:  # fmt: skip
     """Return the readings that each site sends: every reading that any of its operators takes, once."""
-    deliveries: dict[tuple[int, str], list[Deliver]] = {}
-    for placed in placement.placed:
+    delivered: dict[
+        tuple[str, tuple[int, ...]], list[int]
+    ] = {}  # numbers of operators of an extent with the same sites
+    for number, placed in enumerate(placement.placed):
         if isinstance(placed.operator, Deliver):
-            for site in placed.sites:
-                deliveries.setdefault((site, placed.operator.extent), []).append(placed.operator)
+            delivered.setdefault((placed.operator.extent, placed.sites), []).append(number)
+    numbers: dict[tuple[int, str], tuple[int, ...]] = {}  # of the operators of a site and extent
+    for (extent, sites), those in delivered.items():
+        for site in sites:
+            numbers[site, extent] = (*numbers.get((site, extent), ()), *those)
     alike: dict[tuple[int, ...], list[tuple[int, str]]] = {}  # (site, extent) with the same operators and interval
     samplings: dict[tuple[int, str], Sampling] = {}
-    for (site, extent), operators in deliveries.items():
+    for (site, extent), here in numbers.items():
         if site in placement.tree.parent:
             sampling = next(s for s in schedules[site].samplings if s.extent == extent)
             samplings[site, extent] = sampling
-            alike.setdefault((sampling.epochs.interval, *map(id, operators)), []).append((site, extent))
+            alike.setdefault((sampling.epochs.interval, *here), []).append((site, extent))
     shares: dict[tuple[int, str], tuple[float, bool]] = {}
-    for (interval, *_), places in alike.items():
-        operators = deliveries[places[0]]
+    for (interval, *alike_numbers), places in alike.items():
+        found_operators = (placement.placed[number].operator for number in sorted(alike_numbers))
+        operators = [operator for operator in found_operators if isinstance(operator, Deliver)]
         filters = all(_filters(operator, interval) for operator in operators)
         wanted = statistics.wanted_shares(operators, [site for site, _ in places], interval)
         shares.update((place, (share, filters)) for place, share in zip(places, wanted, strict=True))
@@ -201,16 +216,36 @@ def _readings(sampling: Sampling, share: float, filters: bool, sizes: FrameSizes
 
 
 def predict_partial_loads(
-    placement: Placement, sizes: FrameSizes, round: Round, statistics: Statistics = GUESS
+    placement: Placement,
+    sizes: FrameSizes,
+    round: Round,
+    statistics: Statistics = GUESS,
+    memo: LoadMemo | None = None,
 ) -> dict[int, list[SendLoad]]:
     """Return the partials that each site sends: its own and those of all sites below it, merged."""
+    memo = LoadMemo() if memo is None else memo
     found: dict[int, list[SendLoad]] = {}
     for placed in placement.folds:
-        known: dict[tuple[int, ...], SendLoad] = {}
-        for site, below in sites_below(placement.tree, placed.sites).items():
-            if below not in known:
-                known[below] = _partials(placed, below, sizes, round, statistics)
-            found.setdefault(site, []).append(known[below])
+        loads = memo.find(
+            ("partials", round, placed.operator, placed.sites, placed.room),
+            (placement.tree, sizes, statistics),
+            partial(_loads_of_fold, placed, placement.tree, sizes, round, statistics),
+        )
+        for site, load in loads.items():
+            found.setdefault(site, []).append(load)
+    return found
+
+
+def _loads_of_fold(
+    placed: PlacedOperator, tree: RoutingTree, sizes: FrameSizes, round: Round, statistics: Statistics
+) -> dict[int, SendLoad]:
+    """Return the partials of one fold that each site sends."""
+    known: dict[tuple[int, ...], SendLoad] = {}
+    found = {}
+    for site, below in sites_below(tree, placed.sites).items():
+        if below not in known:
+            known[below] = _partials(placed, below, sizes, round, statistics)
+        found[site] = known[below]
     return found
 
 
@@ -244,17 +279,22 @@ def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int,
 
 def count_instructions(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
     """Return the instructions that each mote interprets in a round: all of its operators', as if no jump were taken."""
-    found: dict[int, float] = {}
-    intervals: dict[tuple[int, str], int] = {}
+    lengths: dict[tuple[str, tuple[int, ...]], int] = {}  # of all operators of an extent with the same sites
     for placed in placement.placed:
-        computed = _expressions(placed.operator)
-        length = 4 + sum(2 + sum(1 for _ in parts_of(e)) for e in computed)
-        for site in placed.sites:
-            if (interval := intervals.get((site, placed.operator.extent))) is None:
-                sampling = next(s for s in schedules[site].samplings if s.extent == placed.operator.extent)
-                interval = intervals[site, placed.operator.extent] = sampling.epochs.interval
+        alike = placed.operator.extent, placed.sites
+        lengths[alike] = lengths.get(alike, 0) + _length(placed.operator)
+    found: dict[int, float] = {}
+    for (extent, sites), length in lengths.items():
+        for site in sites:
+            interval = next(s for s in schedules[site].samplings if s.extent == extent).epochs.interval
             found[site] = found.get(site, 0.0) + length * round.ticks / interval
     return found
+
+
+@cache_by_identity
+def _length(operator: Deliver | Fold) -> int:
+    """Return the instructions that an operator takes for one reading, nearly."""
+    return 4 + sum(2 + sum(1 for _ in parts_of(each)) for each in _expressions(operator))
 
 
 def _expressions(operator: Deliver | Fold) -> list[MoteExpression]:

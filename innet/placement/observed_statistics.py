@@ -13,6 +13,7 @@ import numpy as np
 
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
+from innet.operators.identity_cache import cache_by_identity
 from innet.operators.mote_expression import MoteExpression, SiteNumber
 from innet.placement.fold_sharing import sharing_key
 from innet.placement.placement import Placeable, conditions, extents_of, is_about_site
@@ -102,6 +103,7 @@ class ObservedStatistics:
         return next(alike, estimate_selectivity(operator))
 
 
+@cache_by_identity
 def sensor_conditions(operator: Placeable) -> frozenset[MoteExpression]:
     """Return the conditions of an operator on sensor values."""
     return frozenset(term for term in conditions(operator) if not is_about_site(term))

@@ -10,6 +10,7 @@ from innet.operators import walk
 from innet.operators.acquire import Acquire, find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
+from innet.operators.identity_cache import cache_by_identity
 from innet.operators.mote_expression import MoteExpression, SensorValue, SiteNumber, split_conjuncts
 from innet.operators.mote_expression import walk as walk_expression
 from innet.operators.mote_select import MoteSelect
@@ -69,6 +70,7 @@ class Placement:
         return {placed.number: placed.shape for placed in self.folds}
 
 
+@cache_by_identity
 def conditions(operator: Placeable) -> tuple[MoteExpression, ...]:
     """Return the terms that must be true of a reading, or of a pair, for an operator to take it.
 
@@ -79,6 +81,7 @@ def conditions(operator: Placeable) -> tuple[MoteExpression, ...]:
     return tuple(dict.fromkeys(terms))
 
 
+@cache_by_identity
 def is_about_site(term: MoteExpression) -> bool:
     """Whether a condition depends on the site's number alone, so that it is known before any sample."""
     parts = list(walk_expression(term))
@@ -87,8 +90,14 @@ def is_about_site(term: MoteExpression) -> bool:
 
 def select_sites(operator: Placeable, sites: Iterable[int]) -> tuple[int, ...]:
     """Return the sites that run an operator: those that its conditions about the site do not exclude."""
-    terms = [term for term in conditions(operator) if is_about_site(term)]
+    if not (terms := _site_conditions(operator)):
+        return tuple(sites)
     return tuple(site for site in sites if all(evaluate_at_site(term, site) == 1 for term in terms))
+
+
+@cache_by_identity
+def _site_conditions(operator: Placeable) -> tuple[MoteExpression, ...]:
+    return tuple(term for term in conditions(operator) if is_about_site(term))
 
 
 def find_required_sites(operators: Iterable[Placeable], sites: Mapping[str, Collection[int]]) -> dict[str, set[int]]:
@@ -120,6 +129,7 @@ def find_sending_sites(
     return found
 
 
+@cache_by_identity
 def extents_of(operator: Placeable) -> tuple[str, ...]:
     """Return the extents that an operator reads, each once."""
     return tuple(dict.fromkeys(node.extent for node in walk(operator) if isinstance(node, Acquire)))

@@ -199,7 +199,7 @@ def build_placement(
     placed += [
         _fold(fold, number, problem, len(folds), running_folds) for fold, number in zip(folds, numbers, strict=False)
     ]
-    unreached = tree.unreached(site for found in placed for site in found.sites)
+    unreached = tree.unreached(site for sites in {found.sites for found in placed} for site in sites)
     return Placement(tree, tuple(placed), unreached)
 
 

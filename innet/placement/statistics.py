@@ -17,6 +17,7 @@ from innet.operators.acquire import find_acquires
 from innet.operators.column_evaluation import ValueColumn, evaluate_columns
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
+from innet.operators.identity_cache import cache_by_identity
 from innet.operators.mote_expression import (
     Instruction,
     MoteConstant,
@@ -97,6 +98,7 @@ def sampling_interval(operator: Placeable) -> int:
     return find_acquires(operator)[operator.extent].interval
 
 
+@cache_by_identity
 def estimate_selectivity(operator: Placeable) -> float:
     """Return the assumed share of its readings that an operator takes."""
     return prod(estimate_condition(term) for term in conditions(operator) if not is_about_site(term))

@@ -5,7 +5,7 @@ operator takes it, with the attributes of all, so each value crosses a link once
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from acquisition.schedule import Sampling, Schedule
@@ -66,21 +66,60 @@ def compile_programs(
     known = {sampling.extent: sampling for schedule in schedules for sampling in schedule.samplings}
     of_site = {schedule.site: schedule for schedule in schedules}
     merging = {site for found in placed for site in found.merging}
-    peers = {(s, e) for p in placed for e in extents_of(p.operator) if e != p.operator.extent for s in p.sites}
-    analyses = {id(each): _Analysis.of(each) for each in placed}  # once, not for each site
+    compiler = _Compiler(placed)
     programs = []
     for site in sorted(of_site.keys() | merging):
         schedule = of_site.get(site, Schedule(site, 1, ()))
-        samplings = {sampling.extent: sampling for sampling in schedule.samplings}
-        made = []
-        for extent, sampling in known.items():
-            of_it = [p for p in placed if p.operator.extent == extent]
-            if program := _program(schedule, samplings, sampling, of_it, (site, extent) in peers, analyses):
-                made.append(program)
+        made = [program for sampling in known.values() if (program := compiler.compile(schedule, sampling))]
         if processors is not None and site in processors:
-            _check_limits(site, made, placed, processors[site])
+            compiler.check_limits(site, made, processors[site])
         programs += made
     return programs
+
+
+class _Compiler:
+    """Compiles the programs of some operators. Sites that compute the same share the work: their programs differ in slots only."""
+
+    def __init__(self, placed: tuple[PlacedOperator, ...]) -> None:
+        self._placed = placed
+        self._sites = [frozenset(each.sites) for each in placed]
+        self._members = [sites.union(each.merging) for each, sites in zip(placed, self._sites, strict=True)]
+        self._slots = [{site: slot for slot, site in enumerate(each.sites)} for each in placed]
+        self._peers = {
+            (s, e) for p in placed for e in extents_of(p.operator) if e != p.operator.extent for s in p.sites
+        }
+        self._analyses = {id(each): _Analysis.of(each) for each in placed}  # once, not for each site
+        self._made: dict[Hashable, MoteProgram] = {}
+        self._checked: set[Hashable] = set()
+
+    def compile(self, schedule: Schedule, sampling: Sampling) -> MoteProgram | None:
+        """Return the program of a site for a sampling, or None if it has nothing to do.
+
+        A sampling that only programs of other samplings read gets an empty program: its readings are counted with theirs.
+        """
+        site, placed = schedule.site, self._placed
+        here = [n for n, each in enumerate(placed) if each.operator.extent == sampling.extent]
+        running = [n for n in here if site in self._sites[n]]
+        tables = [n for n in here if isinstance(placed[n].operator, Fold) and site in self._members[n]]
+        if not running and not tables and (site, sampling.extent) not in self._peers:
+            return None
+        alike = sampling.number, schedule.samplings, *running, None, *tables
+        slots = [self._slots[n].get(site, NO_SLOT) for n in tables]
+        if alike not in self._made:
+            of_running, of_tables = [placed[n] for n in running], [placed[n] for n in tables]
+            self._made[alike] = _program(schedule, sampling, of_running, of_tables, slots, self._analyses)
+            return self._made[alike]
+        return self._made[alike].at_site(site, schedule.version, slots)
+
+    def check_limits(self, site: int, programs: Sequence[MoteProgram], processor: Processor) -> None:
+        """Raise ProgramError if programs, their next versions or their tables exceed the memory of the mote."""
+        needed = (
+            processor,
+            *((len(p.code), *((t.number, t.room, t.slots, t.keys, t.kinds) for t in p.tables)) for p in programs),
+        )
+        if needed not in self._checked:
+            _check_limits(site, programs, self._placed, processor)
+            self._checked.add(needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +138,16 @@ class _Analysis:
         return cls(terms, find_acquires(operator)[operator.extent].interval, others)
 
 
-def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[PlacedOperator],
-             is_peer: bool, analyses: Mapping[int, _Analysis]) -> MoteProgram | None:  # fmt: skip
-    """Return the program of a site for a sampling, or None if it has nothing to do.
-
-    A sampling that only programs of other samplings read gets an empty program: its readings are counted with theirs.
-    """
-    site, own = schedule.site, samplings.get(sampling.extent)
-    running = [p for p in placed if site in p.sites]
-    tables = [p for p in placed if isinstance(p.operator, Fold) and (site in p.sites or site in p.merging)]
-    if not running and not tables and not is_peer:
-        return None
+def _program(schedule: Schedule, sampling: Sampling, running: Sequence[PlacedOperator], tables: Sequence[PlacedOperator],
+             slots: Sequence[int], analyses: Mapping[int, _Analysis]) -> MoteProgram:  # fmt: skip
+    """Return the program of a site for a sampling, with its slot in each table."""
+    site, samplings = schedule.site, {sampling.extent: sampling for sampling in schedule.samplings}
+    own = samplings.get(sampling.extent)
     if running and own is None:
         raise ProgramError(f"{sampling.extent} is not sampled", None, site, running[0].operator.label())
     code = _Assembler(site, sampling, samplings, analyses)
-    for table in tables:
-        code.declare(table)
+    for table, slot in zip(tables, slots, strict=True):
+        code.declare(table, slot)
     code.share([analyses[id(p)].terms for p in running])
     code.deliver([p for p in running if isinstance(p.operator, Deliver)])
     for p in running:
@@ -145,10 +178,9 @@ class _Assembler:
 
     # --- parts of a program ------------------------------------------------------------------------------------------
 
-    def declare(self, placed: PlacedOperator) -> None:
-        """Declare the table of a fold."""
+    def declare(self, placed: PlacedOperator, slot: int) -> None:
+        """Declare the table of a fold, and the slot of the site in it."""
         shape, slices = placed.shape, placed.fold.slices
-        slot = placed.sites.index(self.site) if self.site in placed.sites else NO_SLOT
         cuts = slices.period, slices.edge, slices.other
         self.put("TABLE", placed.number, len(placed.sites), slot, shape.keys, placed.room, *cuts)
         for kind in shape.kinds:

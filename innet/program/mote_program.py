@@ -1,12 +1,13 @@
 """MoteProgram: the code that a mote runs for one sampling, its verification and its disassembly."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 from innet.errors import ProgramError
 from innet.operators.slices import SlicePattern
 from innet.partials import PartialShape
 from innet.program.opcodes import (
+    BY_NAME,
     BY_NUMBER,
     CELLS,
     DECLARING,
@@ -17,6 +18,9 @@ from innet.program.opcodes import (
     Opcode,
     StateKind,
 )
+
+_SLOT_AT = 4
+"""The byte of a TABLE at which its slot begins: behind the opcode, the number and the number of slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,23 @@ class MoteProgram:
         verify(self.code, self.channels)
         object.__setattr__(self, "tables", _tables(self.code))
 
+    def at_site(self, site: int, version: int, slots: Sequence[int]) -> "MoteProgram":
+        """Return the program of another site that computes the same; `slots` has its slot in each table.
+
+        Nothing else of the code differs, so it is not verified again. ProgramError for a slot that a table does not have.
+        """
+        code, tables, at = bytearray(self.code), [], 0
+        for table, slot in zip(self.tables, slots, strict=True):
+            _check_slot(slot, table.slots, at)
+            code[at + _SLOT_AT : at + _SLOT_AT + 2] = slot.to_bytes(2, "little")
+            tables.append(replace(table, slot=None if slot == NO_SLOT else slot))
+            at += BY_NAME["TABLE"].length + BY_NAME["KEEP"].length * len(table.kinds)
+        program = object.__new__(MoteProgram)
+        values = site, self.sampling, version, self.channels, bytes(code), tuple(tables)
+        for name, value in zip(_FIELDS, values, strict=True):
+            object.__setattr__(program, name, value)
+        return program
+
     @property
     def body(self) -> bytes:
         """The code after the declarations, equal at all sites that compute the same."""
@@ -83,6 +104,9 @@ class MoteProgram:
                 words += f"  {StateKind(operands[0]).name}"
             lines.append(f"{at:02}  {digits:<6}  {words}")
         return "\n".join(lines)
+
+
+_FIELDS = tuple(field.name for field in fields(MoteProgram))
 
 
 def decode_instructions(code: bytes) -> Iterator[tuple[int, Opcode, tuple[int, ...]]]:
@@ -195,6 +219,11 @@ class _Verifier:
                     raise ProgramError(f"FOLD needs an entered group with a state {operands[0]}", at)
 
 
+def _check_slot(slot: int, slots: int, at: int) -> None:
+    if slot >= slots and slot != NO_SLOT:
+        raise ProgramError(f"expected a slot below {slots}, found {slot}", at)
+
+
 def _tables(code: bytes) -> tuple[PartialTable, ...]:
     found: list[PartialTable] = []
     kinds: list[list[str]] = []
@@ -209,8 +238,7 @@ def _tables(code: bytes) -> tuple[PartialTable, ...]:
                 raise ProgramError(
                     f"expected room and at most {MAX_KEYS} keys, found a table of {room} groups of {keys} keys", at
                 )
-            if slot >= slots and slot != NO_SLOT:
-                raise ProgramError(f"expected a slot below {slots}, found {slot}", at)
+            _check_slot(slot, slots, at)
             found.append(PartialTable(number, slots, None if slot == NO_SLOT else slot, keys, room, slices, ()))
             kinds.append([])
         elif opcode.name == "KEEP":

@@ -1,5 +1,7 @@
 """Compiled programs: each mote sends and folds what its operators demand, whatever else it runs."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from innet.operators.slices import SlicePattern
 from innet.placement.placement import PlacedOperator, conditions, place_at_all_sites, select_sites
 from innet.program.compiler import compile_programs
 from innet.program.interpreter import ProgramOutcome, TickSample, run
+from innet.program.mote_program import MoteProgram
 from innet.program.opcodes import NO_SLOT
 from innet.program.table_memory import TableMemory
 
@@ -260,3 +263,34 @@ def interval_of(placed):
 
 def joins(placed):
     return isinstance(placed.operator.child, SiteJoin)
+
+
+@pytest.mark.promise("placement")
+@given(operators(), st.data())
+def test_program_of_a_site_depends_on_no_other_site(placed, data):
+    """Sites that compute the same share the work; they also differ in versions, in slots, and in the tables that they only merge."""
+    sites = (4, 5, 6, 7)
+    schedules = [Schedule(site, site % 3, (FIELD, ROAD) if site < 7 else (FIELD,)) for site in sites]
+    chosen = st.lists(st.sampled_from(sites[:3]), min_size=1, unique=True)
+    spread = [
+        replace(each, sites=tuple(sorted(data.draw(chosen))), merging=(7,) if isinstance(each.operator, Fold) else ())
+        for each in placed
+    ]
+    whole = compile_programs(spread, schedules)
+    extra = Sampling(FIELD.number, "field", FIELD.epochs, (*FIELD.channels, SensorChannel("more", 3, 16)))
+    for site in sites:
+        schedule = next(each for each in schedules if each.site == site)
+        others = [Schedule(each.site, 9, (extra, ROAD)) for each in schedules if each.site != site]
+        alone = [each for each in compile_programs(spread, [*others, schedule]) if each.site == site]
+        found = [each for each in whole if each.site == site]
+        assert found == alone and [each.tables for each in found] == [each.tables for each in alone]
+        for program in found:
+            assert MoteProgram(site, program.sampling, program.version, program.channels, program.code) == program
+
+
+def test_program_at_a_site_needs_a_slot_that_there_is():
+    fold = Fold(Acquire("field", 10, ("temp",)), "field", SlicePattern(60, 0, 0), (), (("SUM", TEMP),))
+    [program, _] = compile_programs([PlacedOperator(fold, (3, 4), 1, (), 2)], SCHEDULES)
+    assert program.at_site(9, 7, [NO_SLOT]).tables[0].slot is None
+    with pytest.raises(ProgramError, match="expected a slot below 2, found 2"):
+        program.at_site(9, 7, [2])
