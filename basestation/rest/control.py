@@ -1,6 +1,6 @@
 """StationControl: the calls that the routes of the REST interface make on a running station."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
@@ -124,6 +124,9 @@ class StationControl(Protocol):
 
     def results(self, query: str, after: int, limit: int) -> ResultPage:
         """The updates with numbers above `after`. UpdatesExpiredError where some of these are no longer kept."""
+
+    def on_results(self, wake: Callable[[], None]) -> None:
+        """Call `wake` from now on after each commit of new results, on the thread that commits."""
 
     def number_before(self, query: str, at_ms: int | None) -> int:
         """The number of the last update that the station gave before a time in ms, or of the newest one."""

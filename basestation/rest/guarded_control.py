@@ -4,7 +4,7 @@ Every call checks the owner of the query it is about, so a route cannot forget t
 does not exist. A name is resolved to a number first: a number never changes its owner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO
 
 from basestation.rest.access import current
@@ -103,6 +103,9 @@ class GuardedControl:
     def results(self, query: str, after: int, limit: int) -> ResultPage:
         self.identify_again()
         return self._control.results(self._find(query), after, limit)
+
+    def on_results(self, wake: Callable[[], None]) -> None:
+        self._control.on_results(wake)
 
     def number_before(self, query: str, at_ms: int | None) -> int:
         return self._control.number_before(self._find(query), at_ms)

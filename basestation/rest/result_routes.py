@@ -1,6 +1,5 @@
 """The routes of results: pages in several formats, the current answer, and server-sent events that resume."""
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -10,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from basestation.rest.commit_signal import wait_until
 from basestation.rest.control import JsonObject, ResultPage
 from basestation.rest.current_answer import CurrentAnswer, current_columns, current_rows
 from basestation.rest.encoded_pages import Encode, EncodedPages
@@ -98,10 +98,11 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
             ) from None
 
     async def wait_for(query: str, after: int, limit: int, seconds: float, epoch: str | None) -> ResultPage:
-        end = time.monotonic() + seconds
+        end, committed = time.monotonic() + seconds, streams.next_commit
         page = await read(query, after, limit, epoch)
         while not page.lines and time.monotonic() < end and not is_ending():
-            await asyncio.sleep(LOOK_SECONDS)
+            await wait_until(committed, LOOK_SECONDS)
+            committed = streams.next_commit
             page = await read(query, after, limit, epoch)
         return page
 

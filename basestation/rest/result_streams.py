@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from starlette.concurrency import run_in_threadpool
 
+from basestation.rest.commit_signal import CommitSignal, wait_until
 from basestation.rest.control import ResultPage, StationControl
 from basestation.rest.encoded_pages import EncodedPages
 from basestation.rest.wire import HEARTBEAT_SECONDS, LOOK_SECONDS
@@ -100,6 +101,15 @@ class ResultStreams:
         self._tails: dict[int, Tail] = {}
         self._looking: asyncio.Task[None] | None = None
         self._pages, self._reading = EncodedPages(), asyncio.Semaphore(READERS)
+        self._signal: CommitSignal | None = None
+
+    @property
+    def next_commit(self) -> asyncio.Event:
+        """The event that the next commit of results sets, taken before results are read."""
+        if self._signal is None:
+            self._signal = CommitSignal()
+            self._control.on_results(self._signal.wake)
+        return self._signal.next_commit
 
     async def follow(self, query: int, after: int, read: Read, check: Callable[[], None]) -> AsyncIterator[bytes]:
         """The events of all updates of a query behind a number. `check` raises where the client may read no more."""
@@ -130,7 +140,7 @@ class ResultStreams:
                     silent_since = time.monotonic()
                     yield b": nothing new\n\n"
                 if tail is not None and after >= tail.last:
-                    await _wait(tail.changed)
+                    await wait_until(tail.changed, WAKE_SECONDS)
         finally:
             self._leave(query, tail)
 
@@ -166,9 +176,11 @@ class ResultStreams:
 
     async def _look(self) -> None:
         """Read and encode what is new, of all queries that clients follow, until there is none."""
-        is_full = False
+        committed, is_full = self.next_commit, True
         while self._tails:
-            await asyncio.sleep(0 if is_full else LOOK_SECONDS)
+            if not is_full:
+                await wait_until(committed, LOOK_SECONDS)
+            committed = self.next_commit
             followed = list(self._tails.items())
             found = await run_in_threadpool(self._read_all, [(query, tail.last) for query, tail in followed])
             is_full = False
@@ -210,12 +222,3 @@ def _pieces_behind(tail: Tail, after: int) -> Iterator[Piece]:
 def _next_edge(tail: Tail, after: int) -> int:
     """The end of the piece in which a number is."""
     return next(piece.last for piece in tail.pieces if piece.after < after < piece.last)
-
-
-async def _wait(changed: asyncio.Event) -> None:
-    """Until something changes, WAKE_SECONDS at most."""
-    try:
-        async with asyncio.timeout(WAKE_SECONDS):
-            await changed.wait()
-    except TimeoutError:
-        pass

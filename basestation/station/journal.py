@@ -9,7 +9,7 @@ import sqlite3
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +136,8 @@ class Journal:
         except BaseException:
             unlock(self._lock)
             raise
+        self.on_results: list[Callable[[], None]] = []
+        """Called after each commit of results, on the thread that commits."""
         self.list_version = 0
         """Grows after each commit that changes queries or their owners."""
         self._reading = threading.Lock()
@@ -158,7 +160,7 @@ class Journal:
         self._db.close()
         unlock(self._lock)
 
-    def commit(self, entries: Iterable[Entry], results: Iterable[ResultChunk] = (),
+    def commit(self, entries: Iterable[Entry], results: Sequence[ResultChunk] = (),
                events: Iterable[tuple[int, str, str]] = (), commands: Sequence[CommandRecord] = (),
                queries: Sequence[QueryRow] = (), files: FileChange = NO_CHANGE,
                facts: Mapping[str, str] = NO_FACTS) -> None:  # fmt: skip
@@ -198,6 +200,9 @@ class Journal:
         self.last = number
         if queries or commands:
             self.list_version += 1
+        if results:
+            for wake in self.on_results:
+                wake()
 
     def entries(self, after: int) -> Iterator[tuple[int, Entry]]:
         """The entries above a number, with theirs, in their order."""

@@ -1,6 +1,7 @@
 """LiveControl: a running station behind the REST interface. Commands go through the runner, reads come from the journal."""
 
 import json
+from collections.abc import Callable
 from copy import copy
 
 from acquisition.ticks import rfc3339_of
@@ -202,6 +203,9 @@ class LiveControl(UploadControl, JobControl):
         lines = lines[:limit]
         schema = {key: described[key] for key in ("kind", "columns", "loops") if key in described}
         return ResultPage(number, schema, tuple(lines), after + len(lines), self._journal.epoch)
+
+    def on_results(self, wake: Callable[[], None]) -> None:
+        self._journal.on_results.append(wake)
 
     def number_before(self, query: str, at_ms: int | None) -> int:
         number = int(self.query(query)["number"])

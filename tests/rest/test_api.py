@@ -99,6 +99,9 @@ def test_slow_event_stream_ends_with_the_problem(station):
         def number_before(self, query, at_ms):
             return 2
 
+        def on_results(self, wake):
+            control.on_results(wake)
+
     station.api = make_api(Slow(), None)
     text = station.get("/v1/queries/1/results", headers={"accept": "text/event-stream"}).text
     *events, last, end = text.split("\n\n")

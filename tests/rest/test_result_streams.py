@@ -46,6 +46,9 @@ class GrowingResults:
     def number_before(self, query, at_ms):
         return len(self.lines)
 
+    def on_results(self, wake):
+        self.wake = wake
+
     async def read(self, after, limit):
         """As a route reads."""
         try:
@@ -86,6 +89,26 @@ async def follow(streams, results, count, after=0, check=lambda: None, pause=0.0
             break
         await asyncio.sleep(pause)
     return [int(number) for number in re.findall(rb"^id: abcdef01-7-(\d+)$", text, re.MULTILINE)]
+
+
+def test_commit_wakes_the_clients_of_a_stream(results, monkeypatch):
+    """They looked every 0.2 s."""
+    monkeypatch.setattr(result_streams, "LOOK_SECONDS", 3_600.0)
+    monkeypatch.setattr(result_streams, "WAKE_SECONDS", 3_600.0)
+
+    async def run():
+        streams, found = make_streams(results), []
+        client = asyncio.create_task(follow(streams, results, 3))
+        for number in range(1, 4):
+            while not streams._tails or streams._tails[7].last < number - 1:
+                await asyncio.sleep(0.01)
+            results.grow(1)
+            threading.Thread(target=results.wake).start()
+        async with asyncio.timeout(30):
+            found = await client
+        return found
+
+    assert asyncio.run(run()) == [1, 2, 3]
 
 
 @pytest.mark.promise("resume")
