@@ -25,6 +25,7 @@ from basestation.controller.aggregate_placement import AggregatePlacement, place
 from basestation.controller.dispatch import dispatch, find_reporting_starts
 from basestation.controller.lifetime import without_lifetime
 from basestation.controller.network_plan import INFEASIBLE, PlanCache
+from basestation.controller.plan_review import PlanReview
 from basestation.controller.query_lifecycle import Migration, QueryRecord
 from basestation.controller.reoptimization import PlanComparison, find_cheaper
 from basestation.controller.requirements import find_renewed_extents, split_plan
@@ -54,9 +55,11 @@ class MigrationEvent:
 MigrationListener: TypeAlias = Callable[[MigrationEvent], object]
 
 
-def start_migrations(world: World, engine: Engine, plans: PlanCache, notify: MigrationListener) -> World:
-    """The world after migrations started to plans that are clearly cheaper by the statistics of the world."""
-    found = find_cheaper(world, plans, MIN_SAVING)
+def start_migrations(
+    world: World, engine: Engine, plans: PlanCache, notify: MigrationListener, review: PlanReview | None = None
+) -> World:
+    """The world after migrations started to plans that are clearly cheaper by the statistics of the world, or by a review of it."""
+    found = find_cheaper(world, plans, MIN_SAVING) if review is None else review.find()
     if found is not None:
         for placement in found.placements.values():
             world = _start_migration(placement, found, world, engine, plans, notify)

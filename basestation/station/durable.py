@@ -54,7 +54,9 @@ class DurableStation(CommittedStation):
         except TransportError as why:
             chunk, self.link_failure = b"", str(why)
         self._look(now_ms, chunk)
-        return self._commit() if chunk or self._has_news() else True
+        is_committed = self._commit() if chunk or self._has_news() else True
+        self.station.search_on()
+        return is_committed
 
     def submit(
         self,

@@ -29,6 +29,7 @@ from basestation.controller.expiry import expire_queries
 from basestation.controller.lifetime import recheck_lifetimes
 from basestation.controller.migration import MigrationEvent, MigrationListener, advance_migrations, start_migrations
 from basestation.controller.network_plan import PlanCache
+from basestation.controller.plan_review import PlanReview
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
 from basestation.execution.columns.window_batch import NEVER
@@ -76,6 +77,8 @@ class Station:
     much of the queries runs on motes; with an `agenda` motes sleep outside their slots. Running queries may migrate to other
     plans; `on_migration` is called then.
     """
+
+    _review: PlanReview | None = None  # a default of the class: the state of an older program has none
 
     def __init__(
         self,
@@ -431,18 +434,42 @@ class Station:
         elif agenda_starts:
             self.failure_detector.begin(world.tree.parent, now_ms)
             world = recheck_lifetimes(on_agenda_start(world, plans), plans)
-        world, is_due = self._prepare_review(world)
-        reviewed = (
-            start_migrations(world, self.engine, plans, self._on_migration) if is_due and not keeps_plans else world
-        )
-        return expire_queries(reviewed, plans), is_due and reviewed is world
+        world, begins = self._prepare_review(world)
+        if begins:
+            self._review = PlanReview(world, plans.now, migration.MIN_SAVING)
+        reviewed, has_kept = self._review_plans(world, plans, keeps_plans)
+        return expire_queries(reviewed, plans), has_kept
+
+    def _review_plans(self, world: World, plans: PlanCache, keeps_plans: bool) -> tuple[World, bool]:
+        """Start the migrations of a review whose result counts now; return whether it kept all plans.
+
+        A review is dropped where its queries or routes have changed, and another one follows. The log of an older program has
+        the result of a review in the look in which it begins.
+        """
+        review = self._review
+        if review is None:
+            return world, False
+        if not review.is_about(world) or is_agenda_pending(world, self._tick):
+            self._review, self._changed = None, self._tick
+            return world, False
+        if not (review.is_due or keeps_plans):
+            review.count_look()
+            return world, False
+        self._review = None
+        reviewed = world if keeps_plans else start_migrations(world, self.engine, plans, self._on_migration, review)
+        return reviewed, reviewed is world
+
+    def search_on(self) -> None:
+        """Do a part of the search of a review, between two steps. A replay does none, and searches when the result counts."""
+        if self._review is not None:
+            self._review.advance()
 
     def _prepare_review(self, world: World) -> tuple[World, bool]:
-        """Return the world with newest statistics, and whether running queries are to be re-optimized now.
+        """Return the world with newest statistics, and whether a review of running queries begins now.
 
-        They are regularly, by new statistics, and some time after a query started or ended.
+        One does regularly, by new statistics, and some time after a query started or ended.
         """
-        if is_agenda_pending(world, self._tick):
+        if self._review is not None or is_agenda_pending(world, self._tick):
             return world, False
         if self._tick >= self._reviewed + migration.REVIEW_ROUNDS * round_ticks(world):
             self._reviewed = self._tick
