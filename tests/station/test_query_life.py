@@ -147,6 +147,7 @@ def test_name_of_another_owner_is_free(tmp_path):
     network = SmallNetwork(tmp_path)
     anna, ben = (submit_for(network, owner, WINDOW, "it", f"{owner}/key") for owner in ("anna", "ben"))
     assert [network.query(number)["name"] for number in (anna, ben)] == ["it", "it"]
+    assert submit_for(network, "anna", WINDOW, "it", "anna/key") == anna, "the same request once more"
     for owner, number in (("anna", anna), ("ben", ben)):
         with pytest.raises(QueryStateError, match=f"^query {number} has the name `it`$"):
             submit_for(network, owner, QUERIES[0], "it")
