@@ -159,6 +159,14 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
     add_format("csv", "A page of updates as rows with a header", to_csv)
     add_format("arrow", "A page of updates as rows of an Arrow stream", to_arrow)
 
+    async def first_kept(query: str) -> int:
+        """The number of the oldest update that retention left."""
+        try:
+            await run_in_threadpool(control.results, query, 0, 1)
+        except UpdatesExpiredError as gone:
+            return gone.first
+        return 1
+
     async def read_current(query: str, last: int | None, begin: str | None, until: str | None) -> Current:
         """The page that the current answer goes on behind, without its lines, and that answer."""
         begin_ms, until_ms = read_moment("from", begin), read_moment("to", until)
@@ -172,7 +180,9 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
         query = str(await run_in_threadpool(control.find, query))  # a name may change its query
         before = 0 if begin_ms is None else await run_in_threadpool(control.number_before, query, begin_ms)
         looked = max(0, newest - (LONGEST_RANGE if is_range else NEWEST))
-        after, is_cut = max(before, looked), is_range and looked > before
+        kept = await first_kept(query)
+        after = max(before, looked)
+        is_cut = is_range and (looked > before or 1 < kept > before)  # what was dropped may have been in the range
         while True:
             try:
                 page = await run_in_threadpool(control.results, query, after, NEWEST)

@@ -235,6 +235,11 @@ def test_current_answer_begins_with_what_is_kept(station):
     found = station.get("/v1/queries/1/current")
     assert found.status_code == 200, found.text
     assert {"windows", "next", "epoch"} <= set(found.json())
+    kept = station.get("/v1/queries/1/current", params={"last": 5}).json()["windows"]
+    assert not found.json()["truncated"] and len(kept) >= 2
+    ranges = [{"from": "2020-01-01T00:00:00Z"}, {"to": kept[-1]["time"]}, {"from": kept[-1]["time"]}]
+    truncated = [station.get("/v1/queries/1/current", params=each).json()["truncated"] for each in ranges]
+    assert truncated == [True, True, False], "dropped windows may have been in the range"
 
 
 def test_metrics_and_readiness_come_from_the_data(station, monkeypatch):
