@@ -47,6 +47,9 @@ class DurableStation(CommittedStation):
         self._keep_background(now_ms)
         if not self._commit():
             return False
+        if self._was_taken_over:  # by now the archive can be read, for the past of the queries
+            self._was_taken_over = False
+            self._keep_hours(self.last_ms)
         self._keep_hours(now_ms)
         try:
             chunk = self._wire.receive() if is_receiving else b""
