@@ -59,7 +59,7 @@ def network(tmp_path):
 
 
 @pytest.mark.promise("durable")
-def test_queries_of_a_stopped_station_go_on_under_another_version(network, monkeypatch):
+def test_queries_go_on_under_another_version(network, monkeypatch):
     for text in QUERIES:
         network.submit(text, name="mean" if "AVG" in text else None)
     network.submit("SELECT temp FROM field [NOW] FOR 10 MIN")
