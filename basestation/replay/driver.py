@@ -21,6 +21,7 @@ from basestation.replay.inputs import Recording
 from basestation.replay.quiet_stretches import MANY_STEPS, QuietStretch, count_steps, find_quiet_stretches
 from basestation.replay.recorded_stream import RecordedStream
 from basestation.replay.recorded_ticks import find_gaps
+from basestation.replay.restored_ticks import shorten_plan
 from basestation.replay.shortened_clock import ShortenedClock, ShownUpdates, SkippedAnswers
 from basestation.replay.statements import SubmittedStatement
 from basestation.results.schema import schema_of
@@ -101,7 +102,7 @@ class Replay:
         ticks = [tick for versions in self.recording.versions.values() for tick, _ in versions]
         streams = self.recording.streams.values()
         intervals = [interval for stream in streams for interval in stream.ticks]
-        intervals += [(tick, tick) for tick in (*ticks, *submitted)]
+        intervals += [(tick, tick) for tick in (*ticks, *submitted, *self._edges(statements))]
         gaps = find_gaps(intervals, self.begin, self.until)
         at_begin = [given.plan for given, clock in zip(statements, submitted, strict=True) if clock <= self.begin]
         later = [given.plan for given, clock in zip(statements, submitted, strict=True) if clock > self.begin]
@@ -111,6 +112,16 @@ class Replay:
         self.steps_without_data = steps if steps >= MANY_STEPS * skip_from else 0
         return found
 
+    def _edges(self, statements: Iterable[SubmittedStatement]) -> Iterator[int]:
+        """The ticks at which SINCE begins a query, and FOR ends one."""
+        for given in statements:
+            options, start = given.plan.options, self._submission(given)
+            if options.since is not None:
+                start = options.since
+                yield start
+            if options.run_for is not None:
+                yield start + options.run_for
+
     def _add(self, statements: Iterable[SubmittedStatement]) -> None:
         """Submit queries, which begin with the next clock tick."""
         refused = []
@@ -119,7 +130,7 @@ class Replay:
                 refused.append(given.not_executable_yet("EXPLAIN in a replay"))
                 continue
             try:
-                self.engine.add(given.number, given.plan)
+                self.engine.add(given.number, shorten_plan(given.plan, self._submission(given), self._short))
             except UnsupportedPlanError as why:
                 refused.append(given.not_executable_yet(why.what))
             except StartBeforeRecordError as why:

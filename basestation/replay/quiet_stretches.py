@@ -11,9 +11,8 @@ from math import lcm
 
 from acquisition.extent import Extent
 from basestation.algebra.converters import DStream, IStream, RStream
-from basestation.algebra.expressions import SubqueryExpression, columns_of
-from basestation.algebra.expressions import walk as walk_expression
-from basestation.algebra.node import PlanNode, StreamNode, walk
+from basestation.algebra.node import PlanNode, walk
+from basestation.algebra.one_off import Distinct, Limit, Sort, TableJoin, TableUnion
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
@@ -26,12 +25,15 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.ingest.intake import find_retention
+from basestation.execution.plan_checks import find_history_extents
+from basestation.execution.relational.subqueries import find_subqueries
 from basestation.planner.plan import Plan, QueryOptions
 
 _TIMELESS = (
     *(DStream, IStream, RStream, StreamAcquire, StreamProject, StreamReceive, StreamSelect, StreamUnion, Once, Scan),
     *(LandmarkWindow, RowWindow, TimeWindow),
     *(WindowAggregation, WindowCrossProduct, WindowProject, WindowSelect),
+    *(Distinct, Limit, Sort, TableJoin, TableUnion),
 )
 """Operators whose result does not depend on where tick 0 is, and that hold nothing that grows while nothing comes."""
 
@@ -76,6 +78,8 @@ def find_quiet_stretches(
         return []
     if any(isinstance(node, RowWindow | LandmarkWindow) for plan in later for node in walk(plan.root)):
         return []  # they begin with what is on record, which is kept for a time
+    if any(plan.options.since is not None for plan in later):
+        return []  # answers of ticks before the submission are given at once
     nodes = [[*walk(plan.root)] for plan in (*plans, *later)]
     steps = [_step(node) for found in nodes for node in found if _recurs(node)]
     if not steps:
@@ -87,7 +91,8 @@ def find_quiet_stretches(
     lag = max((extent.wait for extent in extents), default=0)
     # A tuple from one side of the stretch must be as late, or as far ahead, as it was; and one that is no longer kept stays forgotten.
     limits = [limit for extent in extents for limit in (extent.horizon, extent.ahead) if limit is not None]
-    limits += [find_retention(extent, tick_ms) for extent in extents]
+    read = {extent for plan in (*plans, *later) for extent in find_history_extents(plan.root)}
+    limits += [find_retention(extent, tick_ms, extent in read) for extent in extents]
     kept = max([reach, *limits]) + 2 * lag + 6 * period + 3
     stretches = []
     for last, following in wide:
@@ -132,12 +137,16 @@ def _reach(node: PlanNode) -> int:
 
 
 def _is_timeless(plan: Plan) -> bool:
-    """Return whether a query answers the same, at other ticks, if a stretch in which nothing comes is shorter."""
-    options = replace(plan.options, acquire_every=None, lifetime=None)
+    """Return whether a query answers the same, at other ticks, if a stretch in which nothing comes is shorter.
+
+    What it names of ticks is restored (`restored_ticks.py`).
+    """
+    options = replace(plan.options, acquire_every=None, lifetime=None, since=None, run_for=None)
     if options != QueryOptions():
         return False
-    nodes = list(walk(plan.root))
-    if not all(isinstance(node, _TIMELESS) and not getattr(node, "history", False) for node in nodes):
+    subqueries = find_subqueries(plan.root)
+    nodes = [node for root in (plan.root, *(subquery.plan for subquery in subqueries)) for node in walk(root)]
+    if not all(isinstance(node, _TIMELESS) for node in nodes):
         return False
     if any(isinstance(node, RStream) and not _is_silent(node.child) for node in nodes):
         return False
@@ -146,16 +155,7 @@ def _is_timeless(plan: Plan) -> bool:
     spanning = [node for node in nodes if isinstance(node, RowWindow | LandmarkWindow)]
     counting = [node for node in spanning if any(isinstance(below, StreamAcquire) for below in walk(node))]
     grows_evenly = all(isinstance(node, LandmarkWindow) and not node.rows for node in counting)
-    if counting and (not grows_evenly or any(isinstance(node, DStream | IStream | RStream) for node in nodes)):
-        return False
-    ticks = {node.tags[0] for node in nodes if isinstance(node, StreamNode)}
-    for node in nodes:
-        if isinstance(node, StreamAcquire) and node.extent.time_attribute is not None:
-            ticks |= {column for column in node.columns if column.name == node.extent.time_attribute.name}
-    expressions = [expression for node in nodes for expression in node.expressions]
-    if any(isinstance(part, SubqueryExpression) for each in expressions for part in walk_expression(each)):
-        return False
-    return not any(columns_of(each) & ticks for each in expressions)
+    return not counting or (grows_evenly and not any(isinstance(node, DStream | IStream | RStream) for node in nodes))
 
 
 def _is_silent(node: PlanNode) -> bool:

@@ -59,6 +59,10 @@ class ShortenedClock:
         """The same for one tick."""
         return int(self.restore(np.array([tick], np.int64))[0])
 
+    def removed_behind(self) -> list[tuple[int, int]]:
+        """Return for each stretch the engine's tick after which it lies, and how many ticks are removed up to its end."""
+        return list(zip(self._first.tolist(), self._removed[1:].tolist(), strict=True))
+
     def is_in_stretch(self, tick: IntArray) -> BoolArray:
         """Return which of the engine's ticks are in a stretch."""
         at = np.searchsorted(self._first, tick, "left") - 1

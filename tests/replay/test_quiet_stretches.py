@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from functools import partial
 
 import numpy as np
@@ -20,6 +21,7 @@ from basestation.replay.statements import read_catalog, read_statements
 from gateway.cli import parser_of
 from gateway.diagnostics import DiagnosticError
 from tests.conftest import count_of
+from tests.execution.past_query_generators import HistoryMaker
 from tests.oracles.generate import CaseMaker
 
 LEAST = 5
@@ -27,6 +29,7 @@ SCHEMA = """
 p: pushed (v:integer) late revise by 9 sec
 q: pushed (v:integer) wait 3 sec late append
 r: sensed (site:integer, v:integer) every 2 sec at sites 1, 2 late revise by 7 sec
+s: sensed (site:integer, time:integer, v:integer) every 2 sec at sites 1, 2 late revise by 7 sec
 t: stored (v:integer)
 """
 
@@ -54,14 +57,14 @@ def check(schema, inputs, texts, at_once=65_536, least=LEAST):
     for query in whole.columns:
         spans = [each for each in skipped if each.query == query]
         inside = [[] for _ in spans]
-        shown, last, before = [], None, {}
+        shown, last, before = [], {}, {}  # the last windows, each by its number among those of its tick
         for each in whole.history(query):
             at = next((i for i, span in enumerate(spans) if span.first <= each.tick <= span.last), None)
             if at is None:
                 shown.append(each)
-                last = each
+                last[getattr(each, "n", 1)] = each
             else:
-                before.setdefault(at, last)
+                before.setdefault(at, {**last})
                 inside[at].append(each)
         assert found.history(query) == shown
         for at, (span, answers) in enumerate(zip(spans, inside, strict=True)):
@@ -69,7 +72,7 @@ def check(schema, inputs, texts, at_once=65_536, least=LEAST):
             for answer in answers:
                 assert not hasattr(answer, "weight")
                 if hasattr(answer, "added"):
-                    assert (answer.revision, answer.removed, answer.added) == (0, [], before[at].added)
+                    assert (answer.revision, answer.removed, answer.added) == (0, [], before[at][answer.n].added)
     return sum(each.count for each in skipped)
 
 
@@ -96,6 +99,26 @@ class QuietMaker(CaseMaker):
         )
 
 
+class QuietHistoryMaker(QuietMaker, HistoryMaker):
+    """The same with scans of histories in most places, which name ticks."""
+
+    def query(self):
+        self.taken = set()
+        return self.scanning() if self.chance(0.8) else self.one_off()
+
+
+CLAUSE = re.compile(r"( (?:FOR \d+ SEC|ACQUIRE EVERY \d+ SEC|DELIVER WITHIN \d+ SEC))?$")
+
+
+def begin_later(text, dice):
+    """The query, some with SINCE and some with FOR."""
+    if "WindowIs" in text or dice.random() < 0.6:
+        return text
+    since, clause = dice.choice(["", f" SINCE {dice.randint(0, 90)}"]), CLAUSE.search(text).group()
+    ends = clause if clause or dice.random() < 0.5 else f" FOR {dice.randint(1, 200)} SEC"
+    return f"{text.removesuffix(clause)}{since}{ends}"
+
+
 @pytest.fixture(autouse=True)
 def narrow_gaps(monkeypatch):
     """Short gaps count as gaps, and tuples are kept for a short time."""
@@ -110,11 +133,13 @@ def test_any_query_answers_as_without_skipping(rng):
         if number >= least and checked > 12 and skipped:  # in some runs no query of the first ones skips
             break
         seed = rng.getrandbits(64)
-        make, dice = QuietMaker(seed), random.Random(seed)
+        dice = random.Random(seed)
+        make = dice.choice([QuietMaker, QuietHistoryMaker])(seed)
         schema, inputs = make.schema(), make.inputs()
         places = sorted(dice.sample(range(1, 14), dice.choice([1, 1, 2])))
         try:
-            skipped += check(schema, move(inputs, places, dice), [make.query()], dice.choice([1, 7, 65_536])) > 0
+            text = begin_later(make.query(), dice)
+            skipped += check(schema, move(inputs, places, dice), [text], dice.choice([1, 7, 65_536])) > 0
             checked += 1
         except (DiagnosticError, NotExecutableError, StartBeforeRecordError):
             continue
@@ -131,6 +156,7 @@ INPUTS = {
     ],
     "t": [(0, [{"v": 1}, {"v": 2}]), (305, [{"v": 2}])],
 }
+INPUTS["s"] = INPUTS["r"]
 """Data with three stretches without any; the first tuples behind each are late."""
 
 
@@ -154,6 +180,23 @@ INPUTS = {
         "SELECT p.v, r.site FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], r [FROM NOW-6 TO NOW SLIDE 3 SEC] WHERE p.v = r.v",
         "SELECT p.v FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], t [SCAN 3 SEC] WHERE p.v = t.v",
         "SELECT v FROM t [SCAN 7 SEC]",
+        "SELECT tick, v FROM r WHERE tick > 400",
+        "SELECT x.t, x.v FROM (SELECT tick AS t, v FROM p WHERE tick % 3 > 0) [FROM NOW-9 TO NOW SLIDE 5 SEC] AS x",
+        "SELECT time, MAX(v) AS m FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC] GROUP BY time",
+        "SELECT a.time, b.v FROM s [NOW] AS a, s [FROM NOW-6 TO NOW SLIDE 2 SEC] AS b WHERE a.time = b.time + 2",
+        "SELECT MIN(x.t) AS t FROM (SELECT tick AS t, n FROM ISTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])) "
+        "[FROM NOW-19 TO NOW SLIDE 4 SEC] AS x",
+        "SELECT MAX(t) AS t FROM (SELECT tick AS t FROM p UNION ALL SELECT tick FROM r) [FROM NOW-9 TO NOW SLIDE 3 SEC] AS x",
+        "SELECT COUNT(*) AS n FROM p.HISTORY AS h [SCAN 5 SEC]",
+        "SELECT tick, index, v, _arrival FROM q.HISTORY [SCAN 6 SEC] WHERE tick < 305",
+        "SELECT time, _arrival, v FROM s.HISTORY [SCAN 4 SEC] WHERE _arrival - time >= 0",
+        "SELECT p.v, h.tick FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], p.HISTORY AS h [SCAN 3 SEC] WHERE p.v = h.v",
+        "ISTREAM(SELECT v, COUNT(*) AS n FROM p.HISTORY [SCAN 5 SEC] GROUP BY v)",
+        "SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC] FOR 500 SEC",
+        "SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC] FOR 301 SEC",
+        "SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 2 SEC] SINCE 150 FOR 400 SEC",
+        "SELECT site, v FROM r SINCE 310",
+        "ISTREAM(SELECT v FROM p [FROM NOW-9 TO NOW SLIDE 3 SEC]) SINCE 301 FOR 450 SEC",
     ],
 )
 def test_query_skips_quiet_stretches_and_answers_the_same(text):
@@ -164,14 +207,13 @@ def test_query_skips_quiet_stretches_and_answers_the_same(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT tick, v FROM p WHERE tick > 400",
         "ISTREAM(SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 5 SEC])",
         "SELECT COUNT(*) AS n FROM r [FROM NOW-2 TO NOW SLIDE 2 ROWS]",
         "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
         "RSTREAM(SELECT v FROM t [SCAN 7 SEC])",
-        "SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC] FOR 500 SEC",
         "SELECT SUM(v) AS s FROM p FOR (t = ST; t < 900; t += 2) { WindowIs(p, 1, t); }",
-        "SELECT COUNT(*) AS n FROM p.history AS h [SCAN 5 SEC]",
+        "SELECT COUNT(*) AS n FROM r [FROM NOW-4 TO NOW SLIDE 3 SEC] DELIVER WITHIN 1 SEC",
+        ("SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC] SINCE 300", 310),
     ],
 )
 def test_query_that_depends_on_elapsed_time_is_not_skipped(text):
@@ -225,7 +267,9 @@ def test_several_queries_and_a_later_one_skip_together():
         ("SELECT v FROM p [FROM NOW-30 TO NOW SLIDE 4 SEC]", 310),
     ]
     assert check(SCHEMA, INPUTS, texts) > 0
-    assert check(SCHEMA, INPUTS, [*texts, "SELECT COUNT(*) AS n FROM p.history"]) == 0
+    assert check(SCHEMA, INPUTS, [*texts, "SELECT COUNT(*) AS n FROM p.history"]) > 0
+    late = "SELECT h.tick, h.v FROM p.history AS h WHERE h.tick = (SELECT MAX(tick) FROM p.history) ORDER BY h.tick LIMIT 3"
+    assert check(SCHEMA, INPUTS, [*texts, (late, 650)]) > 0
     assert check(SCHEMA, INPUTS, [*texts, ("REVISE p SET v = 9 WHERE tick = 301", 400)]) == 0
 
 
