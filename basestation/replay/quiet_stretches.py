@@ -150,12 +150,24 @@ def _is_timeless(plan: Plan) -> bool:
         return False
     if any(isinstance(node, RStream) and not _is_silent(node.child) for node in nodes):
         return False
+    if any(isinstance(node, DStream | IStream) and _repeats_rows(node.child) for node in nodes):
+        return False
     # The coverage of windows that span the stretch counts the readings that were due in it. That of windows since the start grows by as
     # much in each period, which ShownUpdates makes up for; that of rows grows in none of the windows of the stretch.
     spanning = [node for node in nodes if isinstance(node, RowWindow | LandmarkWindow)]
     counting = [node for node in spanning if any(isinstance(below, StreamAcquire) for below in walk(node))]
     grows_evenly = all(isinstance(node, LandmarkWindow) and not node.rows for node in counting)
     return not counting or (grows_evenly and not any(isinstance(node, DStream | IStream | RStream) for node in nodes))
+
+
+def _repeats_rows(node: PlanNode) -> bool:
+    """Return whether a tick may have several windows of rows, each combined with a window that recurs: these differ at each tick."""
+    for product in walk(node):
+        if isinstance(product, WindowCrossProduct):
+            rows = [each for each in product.inputs if isinstance(each, RowWindow) or getattr(each, "rows", False)]
+            if rows and any(map(_recurs, product.inputs)):
+                return True
+    return False
 
 
 def _is_silent(node: PlanNode) -> bool:

@@ -220,6 +220,14 @@ def test_query_that_depends_on_elapsed_time_is_not_skipped(text):
     assert check(SCHEMA, INPUTS, [text]) == 0
 
 
+def test_windows_of_several_rows_of_a_tick_differ_at_each_scan():
+    """Two rows of one tick make two windows, and both are combined with each scan: ISTREAM gives tuples in the stretch."""
+    inputs = {"p": [{"_tick": tick, "v": v} for tick in (1, 400) for v in (1, 2)], "t": [(0, [{"v": 1}, {"v": 2}])]}
+    text = "ISTREAM(SELECT p.v FROM p [FROM NOW TO NOW SLIDE 1 ROW], t [SCAN 3 SEC] WHERE p.v = t.v)"
+    result, skipped = run(SCHEMA, inputs, [text], LEAST)
+    assert not skipped and len(result.history(1)) > 200
+
+
 @pytest.mark.parametrize("late", ["late revise by 50 sec", "late revise by 1 sec ahead 50 sec"])
 def test_tuple_across_a_stretch_stays_as_late_or_early_as_it_was(late):
     rows = [(0, 0), (5, 300), (300, 300), (301, 4), (302, 302)]  # (arrival, tick)
