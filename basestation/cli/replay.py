@@ -287,7 +287,7 @@ def _print(replay: "Replay", args: argparse.Namespace, statements: "Mapping[int,
         _print_ledger(replay, find_extents(statements.values()), times)
     if args.output == "csv":
         windows = {query.number for query in replay.queries if query.kind == "window"}
-        _print_skipped((each for each in skipped if each.query in windows), times)
+        _print_skipped((each for each in skipped if each.tuples or each.query in windows), times)
     return code
 
 
@@ -297,7 +297,8 @@ def _print_skipped(skipped: "Iterable[SkippedAnswers]", times: "TickTimes | None
         span = f"tick {each.first} to {each.last}"
         if times is not None:
             span = f"{times.text(each.first)} to {times.text(each.last)}"
-        text = f"query {each.query}: {each.count:,} windows from {span} have the same rows; --all prints them"
+        what = "tuples of windows" if each.tuples else "windows"
+        text = f"query {each.query}: {each.count:,} {what} from {span} have the same rows; --all prints them"
         print(text, file=sys.stderr)
 
 

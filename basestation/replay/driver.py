@@ -22,7 +22,8 @@ from basestation.replay.quiet_stretches import MANY_STEPS, QuietStretch, count_s
 from basestation.replay.recorded_stream import RecordedStream
 from basestation.replay.recorded_ticks import find_gaps
 from basestation.replay.restored_ticks import shorten_plan
-from basestation.replay.shortened_clock import ShortenedClock, ShownUpdates, SkippedAnswers
+from basestation.replay.shortened_clock import ShortenedClock, SkippedAnswers
+from basestation.replay.shown_updates import ShownUpdates
 from basestation.replay.statements import SubmittedStatement
 from basestation.results.schema import schema_of
 from basestation.updates.update import SharedUpdate, Update, split_by_query

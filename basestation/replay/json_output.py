@@ -59,7 +59,8 @@ class JsonOutput:
             line: Json = {"type": "skipped", "query": each.query, "from": each.first, "to": each.last}
             if self._times is not None:
                 line |= {"from_time": self._times.text(each.first), "to_time": self._times.text(each.last)}
-            lines.append(_encode(line | {"count": each.count}) + "\n")
+            line["count"] = each.count
+            lines.append(_encode(line | {"tuples": True} if each.tuples else line) + "\n")
         return "".join(lines)
 
     def end(self, until: int, ledger: Ledger) -> str:

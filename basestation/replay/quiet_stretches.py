@@ -148,7 +148,7 @@ def _is_timeless(plan: Plan) -> bool:
     nodes = [node for root in (plan.root, *(subquery.plan for subquery in subqueries)) for node in walk(root)]
     if not all(isinstance(node, _TIMELESS) for node in nodes):
         return False
-    if any(isinstance(node, RStream) and not _is_silent(node.child) for node in nodes):
+    if any(isinstance(node, RStream) and not _is_silent(node.child) for node in nodes if node is not plan.root):
         return False
     if any(isinstance(node, DStream | IStream) and _repeats_rows(node.child) for node in nodes):
         return False
@@ -173,7 +173,7 @@ def _repeats_rows(node: PlanNode) -> bool:
 def _is_silent(node: PlanNode) -> bool:
     """Return whether windows have no rows, or do not come at all, while nothing is recorded."""
     match node:
-        case TimeWindow() | RowWindow():
+        case TimeWindow() | RowWindow() | Once():
             return True
         case WindowSelect(child=child) | WindowProject(child=child):
             return _is_silent(child)

@@ -71,14 +71,15 @@ class TableOutput:
                 windows = self._empty[each.query]
                 self._empty[each.query] = [windows[0], replace(windows[-1], tick=each.last)]
                 self._empty_count[each.query] += each.count
-            elif self._queries[each.query].kind == "window":
+            elif each.tuples or self._queries[each.query].kind == "window":
                 lines += ["", f"{self._name(each.query)}{self._repeated(each)}"]
                 self._last = None, None
         return "".join(f"{line}\n" for line in lines)
 
     def _repeated(self, each: SkippedAnswers) -> str:
         first, last = self._when(each.first), self._when(each.last)
-        return f"{each.count:,} windows with the same rows, from {first} to {last}; --all shows them"
+        what = "tuples of windows" if each.tuples else "windows"
+        return f"{each.count:,} {what} with the same rows, from {first} to {last}; --all shows them"
 
     def _when(self, tick: int) -> str:
         return str(tick) if self._times is None else self._times.text(tick)

@@ -53,9 +53,10 @@ class RecordingSource:
         [query] = run.queries
         yield schema_as_json(query)
         for updates in run.updates():
-            for each in run.skipped if query.kind == "window" else ():
+            for each in [each for each in run.skipped if each.tuples or query.kind == "window"]:
+                what = "tuples of windows" if each.tuples else "windows"
                 span = f"{self._when(each.first)} to {self._when(each.last)}"
-                yield {"type": "note", "message": f"{each.count:,} windows from {span} have the same rows"}
+                yield {"type": "note", "message": f"{each.count:,} {what} from {span} have the same rows"}
             run.skipped.clear()
             for update in updates:
                 for line in update_as_json(update, query.scales):

@@ -56,10 +56,12 @@ def check(schema, inputs, texts, at_once=65_536, least=LEAST):
     assert not none and found.ledger == whole.ledger and found.errors == whole.errors
     for query in whole.columns:
         spans = [each for each in skipped if each.query == query]
+        numbers = [(kind, at) for kind in (False, True) for at, span in enumerate(spans) if span.tuples is kind]
         inside = [[] for _ in spans]
         shown, last, before = [], {}, {}  # the last windows, each by its number among those of its tick
         for each in whole.history(query):
-            at = next((i for i, span in enumerate(spans) if span.first <= each.tick <= span.last), None)
+            kind = hasattr(each, "weight")
+            at = next((i for k, i in numbers if k is kind and spans[i].first <= each.tick <= spans[i].last), None)
             if at is None:
                 shown.append(each)
                 last[getattr(each, "n", 1)] = each
@@ -70,7 +72,6 @@ def check(schema, inputs, texts, at_once=65_536, least=LEAST):
         for at, (span, answers) in enumerate(zip(spans, inside, strict=True)):
             assert (answers[0].tick, answers[-1].tick, len(answers)) == (span.first, span.last, span.count)
             for answer in answers:
-                assert not hasattr(answer, "weight")
                 if hasattr(answer, "added"):
                     assert (answer.revision, answer.removed, answer.added) == (0, [], before[at][answer.n].added)
     return sum(each.count for each in skipped)
@@ -180,6 +181,13 @@ INPUTS["s"] = INPUTS["r"]
         "SELECT p.v, r.site FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], r [FROM NOW-6 TO NOW SLIDE 3 SEC] WHERE p.v = r.v",
         "SELECT p.v FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC], t [SCAN 3 SEC] WHERE p.v = t.v",
         "SELECT v FROM t [SCAN 7 SEC]",
+        "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
+        "RSTREAM(SELECT v FROM t [SCAN 7 SEC])",
+        "RSTREAM(SELECT COUNT(*) AS n, MAX(v) AS m FROM r [FROM NOW-4 TO NOW SLIDE 4 SEC])",
+        "RSTREAM(SELECT v, COUNT(*) AS n FROM p.HISTORY [SCAN 5 SEC] GROUP BY v)",
+        "RSTREAM(SELECT p.v, t.v AS w FROM p [FROM NOW TO NOW SLIDE 1 ROW], t [SCAN 3 SEC])",
+        "RSTREAM(SELECT COUNT(*) AS n FROM p [UNBOUNDED SLIDE 5 SEC])",
+        "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 3 SEC]) FOR 600 SEC",
         "SELECT tick, v FROM r WHERE tick > 400",
         "SELECT x.t, x.v FROM (SELECT tick AS t, v FROM p WHERE tick % 3 > 0) [FROM NOW-9 TO NOW SLIDE 5 SEC] AS x",
         "SELECT time, MAX(v) AS m FROM s [FROM NOW-9 TO NOW SLIDE 5 SEC] GROUP BY time",
@@ -209,8 +217,8 @@ def test_query_skips_quiet_stretches_and_answers_the_same(text):
     [
         "ISTREAM(SELECT COUNT(*) AS n FROM r [UNBOUNDED SLIDE 5 SEC])",
         "SELECT COUNT(*) AS n FROM r [FROM NOW-2 TO NOW SLIDE 2 ROWS]",
-        "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC])",
-        "RSTREAM(SELECT v FROM t [SCAN 7 SEC])",
+        "SELECT n FROM RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC]) WHERE n > 9",
+        "SELECT MAX(n) AS m FROM RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-4 TO NOW SLIDE 2 SEC]) [FROM NOW-8 TO NOW SLIDE 3 SEC]",
         "SELECT SUM(v) AS s FROM p FOR (t = ST; t < 900; t += 2) { WindowIs(p, 1, t); }",
         "SELECT COUNT(*) AS n FROM r [FROM NOW-4 TO NOW SLIDE 3 SEC] DELIVER WITHIN 1 SEC",
         ("SELECT SUM(v) AS s FROM p [FROM NOW-4 TO NOW SLIDE 1 SEC] SINCE 300", 310),
@@ -352,9 +360,24 @@ def test_command_sums_skipped_windows_up(command):
     assert f"query 1: 66,659 windows from {span} have the same rows; --all prints them\n" in printed.err
 
 
+def test_command_sums_skipped_tuples_up(command):
+    text = "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN])"
+    shown = command(text)
+    [line] = [line for line in shown.out.splitlines() if "same rows" in line]
+    assert line == "66,659 tuples of windows with the same rows, from 420 to 3999900; --all shows them"
+    assert shown.out.splitlines()[-1].split() == ["3999960", "66667", "0"]  # the index counts those left out
+    lines = [json.loads(line) for line in command(text, "-o", "json").out.splitlines() if '"skipped"' in line]
+    assert [(line["count"], line.get("tuples")) for line in lines] == [
+        (66_659, None),
+        (66_659, True),
+    ]  # epochs and tuples
+    printed = "query 1: 66,659 tuples of windows from tick 420 to 3999900 have the same rows; --all prints them\n"
+    assert printed in command(text, "-o", "csv").err
+
+
 def test_long_computation_is_announced_with_a_remedy(command, monkeypatch):
     monkeypatch.setattr(driver, "MANY_STEPS", 2)
-    text = "RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN])"
+    text = "SELECT n FROM RSTREAM(SELECT COUNT(*) AS n FROM p [FROM NOW-3 TO NOW SLIDE 1 MIN])"
     announced = "66,666 windows or epochs without data are computed one by one, which takes long"
     assert (
         f"{announced}: a query depends on time that passes; --from and --until can leave them out\n"
