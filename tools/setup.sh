@@ -87,9 +87,18 @@ SHIM
     [ "$(java_major "$home/bin/java")" -ge 17 ] || stop "the private Java in $home does not start"
 }
 
+# Spark starts in two thirds of the time where its classes lie in a file as Java has them in memory.
+lay_out_classes() {
+    say "laying out the classes of Spark (some 20 s, 190 MB), so that it starts faster"
+    "$venv/bin/python" -m basestation.archive.spark.class_archive
+}
+
 make_venv
 install_packages
 case ",$extras," in
-    *,history,*) has_java || install_java ;;
+    *,history,*)
+        has_java || install_java
+        lay_out_classes
+        ;;
 esac
 say "ready: $venv/bin/moteloom --help"

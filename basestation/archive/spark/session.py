@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from basestation.archive.spark.class_archive import class_options
 from basestation.archive.spark.connect import open_remote_session
 from basestation.archive.spark.java import SparkUnavailableError, find_java
 from basestation.archive.spark.master import HERE, REGISTER_S, SparkMaster, find_own_address, wait_for_workers
@@ -75,11 +76,12 @@ def start_session(
     heap: str = HEAP,
     is_background: bool = False,
     result_bytes: int | None = None,
+    java_options: str | None = None,
 ) -> "SparkSession":
     """A session with its scratch files, and what Java prints, in `state`. SparkUnavailableError names the missing part.
 
     `is_background` lowers the priority of this process and of Java. A statement fails whose answer is larger than `result_bytes`.
-    A server of Spark Connect has its own heap and limits.
+    A server of Spark Connect has its own heap and limits. The `java_options` take the place of those that map the class archive.
     """
     if master.is_connect:
         return _open_remote(master)
@@ -95,7 +97,8 @@ def start_session(
     options = {
         "spark.driver.memory": heap,
         # Where the heap is too small, Java ends: a Spark that goes on without some of its threads never answers.
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError "
+        + (class_options(java) if java_options is None else java_options),
         "spark.driver.host": address,
         "spark.driver.bindAddress": address,
         "spark.ui.enabled": "false",
