@@ -54,6 +54,7 @@ def make_class_archive(java: Path) -> Path | None:
         for statement in _STATEMENTS:
             session.sql(statement).toArrow()
         gateway = SparkContext._gateway
+        assert gateway is not None, "a session has started it"
         session.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()  # Java ends, and writes the archive
