@@ -1,5 +1,6 @@
 """Agenda changes: when motes switch from one TDMA schedule to the next, and how long data may be in transit under it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import gcd
 
@@ -7,6 +8,7 @@ from basestation.controller.network_plan import NetworkPlan, PlanCache, delivery
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.controller.world import World
 from innet.errors import PlacementError
+from innet.operators.identity_cache import cache_newest
 from innet.placement.agenda import MAX_FIRST_ROUND, Agenda
 from innet.placement.agenda_scheduler import longest_round
 from innet.placement.placement import Placement
@@ -90,7 +92,13 @@ def round_ticks(world: World) -> int:
     """The ticks of a round: the period of the agenda, or one epoch for motes that are awake."""
     if world.agenda is not None:
         return world.agenda.period
-    return gcd(*(need.every for query in world.live.values() for need in query.needs)) or 1
+    return _common_interval(world.live)
+
+
+@cache_newest
+def _common_interval(live: Mapping[int, QueryRecord]) -> int:
+    """The ticks of an epoch of all live queries; a station needs it in each look."""
+    return gcd(*(need.every for query in live.values() for need in query.needs)) or 1
 
 
 def transit_ticks(query: QueryRecord, world: World) -> int:

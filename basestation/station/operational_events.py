@@ -47,6 +47,8 @@ class OperationalEventLog:
                 if known is None or known.state is not query.state:
                     self._add(OperationalEvent(now_ms, f"query {query.state.value}", query.reason, number))
         self._note(now_ms, before.awake_reason, after.awake_reason, AWAKE, ASLEEP)
+        if after.live is before.live:
+            return
         for number, query in after.live.items():
             old = before.live[number].lifetime_violation if number in before.live else None
             self._note(now_ms, old, query.lifetime_violation, BROKEN, KEPT, number)

@@ -28,3 +28,18 @@ def cache_by_identity(function: Callable[[Value], Found]) -> Callable[[Value], F
         return entry[1]
 
     return find
+
+
+def cache_newest(function: Callable[[Value], Found]) -> Callable[[Value], Found]:
+    """Let a pure function of a value that nothing changes be computed once while it is called with the same object."""
+    newest: list[tuple[Value, Found]] = []
+
+    @wraps(function)
+    def find(value: Value) -> Found:
+        for known, found in newest:
+            if known is value:
+                return found
+        newest[:] = [(value, function(value))]
+        return newest[0][1]
+
+    return find
