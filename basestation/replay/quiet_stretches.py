@@ -11,6 +11,7 @@ from math import lcm
 
 from acquisition.extent import Extent
 from basestation.algebra.converters import DStream, IStream, RStream
+from basestation.algebra.expressions import columns_of
 from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.one_off import Distinct, Limit, Sort, TableJoin, TableUnion
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -141,14 +142,17 @@ def _is_timeless(plan: Plan) -> bool:
 
     What it names of ticks is restored (`restored_ticks.py`).
     """
-    options = replace(plan.options, acquire_every=None, lifetime=None, since=None, run_for=None)
+    options = replace(plan.options, acquire_every=None, lifetime=None, since=None, run_for=None, deliver_within=None)
     if options != QueryOptions():
         return False
     subqueries = find_subqueries(plan.root)
     nodes = [node for root in (plan.root, *(subquery.plan for subquery in subqueries)) for node in walk(root)]
     if not all(isinstance(node, _TIMELESS) for node in nodes):
         return False
-    if any(isinstance(node, RStream) and not _is_silent(node.child) for node in nodes if node is not plan.root):
+    if plan.options.deliver_within is not None and any(isinstance(node, RowWindow | LandmarkWindow) for node in nodes):
+        return False  # a late row may change which windows there are
+    given = [node for node in nodes if isinstance(node, RStream) and not _is_silent(node.child)]
+    if not all(node is plan.root or _is_read_evenly(node, nodes) for node in given):
         return False
     if any(isinstance(node, DStream | IStream) and _repeats_rows(node.child) for node in nodes):
         return False
@@ -170,15 +174,32 @@ def _repeats_rows(node: PlanNode) -> bool:
     return False
 
 
+def _is_read_evenly(stream: RStream, nodes: Iterable[PlanNode]) -> bool:
+    """Return whether windows of time hold as many tuples of an RSTREAM at each tick, and nothing names how these differ."""
+    if any(columns_of(expression) & set(stream.tags) for node in nodes for expression in node.expressions):
+        return False
+    period = lcm(*(_step(node) for node in walk(stream.child)))
+    reader = _find_reader(stream, nodes)
+    while isinstance(reader, StreamProject | StreamSelect):
+        reader = _find_reader(reader, nodes)
+    return isinstance(reader, TimeWindow) and reader.slide % period == 0
+
+
+def _find_reader(node: PlanNode, nodes: Iterable[PlanNode]) -> PlanNode | None:
+    return next((each for each in nodes if any(child is node for child in each.children)), None)
+
+
 def _is_silent(node: PlanNode) -> bool:
     """Return whether windows have no rows, or do not come at all, while nothing is recorded."""
     match node:
-        case TimeWindow() | RowWindow() | Once():
+        case TimeWindow() | RowWindow():
+            return not any(isinstance(below, RStream) and not _is_silent(below.child) for below in walk(node))
+        case Once():
             return True
         case WindowSelect(child=child) | WindowProject(child=child):
             return _is_silent(child)
         case WindowAggregation(child=child, grouped=grouped):
             return _is_silent(child) and (grouped or not any(isinstance(below, TimeWindow) for below in walk(child)))
         case WindowCrossProduct(inputs=inputs):
-            return any(isinstance(each, TimeWindow) for each in inputs)
+            return any(isinstance(each, TimeWindow) and _is_silent(each) for each in inputs)
     return False
