@@ -90,7 +90,7 @@ SHIM
 # Spark starts in two thirds of the time where its classes lie in a file as Java has them in memory.
 lay_out_classes() {
     say "laying out the classes of Spark (some 20 s, 190 MB), so that it starts faster"
-    "$venv/bin/python" -m basestation.archive.spark.class_archive
+    "$venv/bin/python" -m basestation.archive.spark.class_archive_maker
 }
 
 make_venv

@@ -42,7 +42,8 @@ START = """
 import sys
 from pathlib import Path
 sys.prefix = sys.argv[1]
-from basestation.archive.spark.class_archive import find_class_archive, make_class_archive
+from basestation.archive.spark.class_archive import find_class_archive
+from basestation.archive.spark.class_archive_maker import make_class_archive
 from basestation.archive.spark.java import find_java
 from basestation.archive.spark.session import start_session
 path = find_class_archive(find_java())
