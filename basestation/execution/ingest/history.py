@@ -15,6 +15,7 @@ from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.dense_id_map import DenseIdMap
 from basestation.execution.columns.tuples import TupleBuffer, Tuples, empty_like
+from basestation.execution.columns.window_batch import expand_ranges
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.progress.watermark import NEVER
 
@@ -108,12 +109,19 @@ class History:
             self._sorted = held.in_order()
         return empty_like(self._none) if self._sorted is None else self._sorted
 
-    def find_seen(self, tick: int, mark: HistoryPosition) -> IntArray:
-        """Return the positions among all versions of those that a scan at a tick sees, no further than `mark`."""
+    def find_seen(self, ticks: IntArray, mark: HistoryPosition) -> tuple[IntArray, IntArray]:
+        """Return (the positions among all versions of those that a scan at each tick sees, no further than `mark`; how many it sees)."""
         held = self.versions()
-        count = int(np.searchsorted(held.arrival, tick, "right"))
-        since, version = (held.columns[name].values[:count] for name in (_SINCE, _VERSION))
-        return np.flatnonzero((since <= tick) & (tick < self._end[version]) & (held.ident[:count] < mark.tuples))
+        since, end = held.columns[_SINCE].values, self._end[held.columns[_VERSION].values]
+        if bool(((since == held.arrival) & (end == NEVER) & (held.ident < mark.tuples)).all()):  # nothing was corrected
+            counts = np.searchsorted(held.arrival, ticks, "right")
+            return expand_ranges(np.zeros_like(counts), counts), counts
+        found = [np.empty(0, np.int64)]
+        for tick in ticks.tolist():
+            count = int(np.searchsorted(held.arrival, tick, "right"))
+            there = (since[:count] <= tick) & (tick < end[:count]) & (held.ident[:count] < mark.tuples)
+            found.append(np.flatnonzero(there))
+        return np.concatenate(found), np.array(list(map(len, found[1:])), np.int64)
 
     def indexes_of(self, numbers: IntArray, mark: HistoryPosition) -> Vector:
         """Return the indexes of tuples, null where they have none up to `mark`."""
@@ -175,9 +183,8 @@ class HistoryTable:
 
     def frame(self, columns: Sequence[Column], ticks: IntArray) -> WindowContents:
         """Return the tuples that scans at these ticks see, each scan as one window."""
-        seen = [self._history.find_seen(tick, self._mark) for tick in ticks.tolist()]
-        at = np.concatenate([np.empty(0, np.int64), *seen])
-        window = np.repeat(np.arange(len(ticks)), [len(each) for each in seen])
+        at, counts = self._history.find_seen(ticks, self._mark)
+        window = np.repeat(np.arange(len(ticks)), counts)
         return WindowContents(len(ticks), window, {c.id: self._column(c.name, at) for c in columns})
 
     def _column(self, name: str | None, at: IntArray) -> Vector:
