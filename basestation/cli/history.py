@@ -35,14 +35,13 @@ examples:
   moteloom history ls
   moteloom history ls lab --from -30d --plot lab.svg
   moteloom history recompute 'SELECT MAX(temp) AS most FROM lab [FROM NOW-1 DAY TO NOW SLIDE 1 DAY]' --since 2026-11-18"""
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument(
+    parser.add_argument(
         "query",
         nargs="?",
         metavar="QUERY",
         help=f"SNEEql text; `{LIST}`: what the archive holds; `{RECOMPUTE}`: what late arrivals changed",
     )
-    group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
+    parser.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
     parser.add_argument(
         "extent",
         nargs="?",
@@ -96,10 +95,12 @@ def run(args: argparse.Namespace) -> int:
 def _carry_out(args: argparse.Namespace) -> int:
     if args.since is not None and args.query != RECOMPUTE:
         return refuse(f"--since is of `{RECOMPUTE}`; the first window of an answer is that of --from")
-    if args.query == LIST:
-        return list_extents(args) if args.extent is None else list_sites(args)
     if args.query == RECOMPUTE:
         return recompute(args)
+    if (args.query is None) == (args.file is None):
+        return refuse(f"expected one query, or -f FILE, or `{LIST}`, or `{RECOMPUTE}`; for example: {EXAMPLE}")
+    if args.query == LIST:
+        return list_extents(args) if args.extent is None else list_sites(args)
     if args.extent is not None:
         return refuse(f"expected one query, found `{args.extent}` after it; only `{LIST}` takes an extent")
     return _answer(args)

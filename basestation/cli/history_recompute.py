@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from basestation.cli.history_arguments import open_spark, print_gaps, refuse
+from basestation.cli.query_arguments import query_text
 
 if TYPE_CHECKING:
     from basestation.history.late_arrivals import LateArrivals
@@ -21,14 +22,18 @@ def recompute(args: argparse.Namespace) -> int:
     from basestation.station.history_question import read_question
     from basestation.station.recomputation import plan_recomputation
 
-    if args.extent is None or args.since is None:
-        return refuse("expected `moteloom history recompute QUERY --since TIME`: the time of the earlier answer")
+    if (args.extent is None) == (args.file is None) or args.since is None:
+        return refuse(
+            "expected `moteloom history recompute QUERY --since TIME`, or -f FILE in place of the query: "
+            "the time is that of the earlier answer"
+        )
     if args.plot is not None:
         return refuse("--plot draws an answer, and recompute prints differences of answers")
     if args.output == "parquet" and args.out is None:
         return refuse("parquet is written to a file: add --out FILE")
     catalog, tables = read_declarations(args.data, args.config, args.schema)
-    asked = read_question(args.data, catalog, tables, args.extent, None, args.begin, args.until, args.skip_damaged)
+    text, name = (args.extent, None) if args.file is None else query_text(args)
+    asked = read_question(args.data, catalog, tables, text, name, args.begin, args.until, args.skip_damaged)
     print_gaps(asked)
     found = plan_recomputation(asked, args.since)
     since, span = rfc3339_of(found.since, catalog.tick_ms), found.question.span

@@ -210,15 +210,19 @@ def test_command_prints_what_a_late_reading_changed(spark, tmp_path, monkeypatch
     lines = said.err.splitlines()
     assert [lines[0], *said.out.splitlines(), lines[-1].partition(", after")[0]] == shown.splitlines()
     assert history(tmp_path, *given, "-o", "csv") == 0
-    assert capsys.readouterr().out.splitlines()[:2] == [
-        "_time,_tick,_change,site,n", "1970-01-01T00:00:50Z,50,removed,2,1",
-    ]  # fmt: skip
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[:2] == ["_time,_tick,_change,site,n", "1970-01-01T00:00:50Z,50,removed,2,1"]
+    (tmp_path / "query.sneeql").write_text(given[1])
+    assert history(tmp_path, given[0], "-f", str(tmp_path / "query.sneeql"), *given[2:], "-o", "csv") == 0
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize(("arguments", "code", "says"), [
     (["recompute", WINDOWS], 2, "expected `moteloom history recompute QUERY --since TIME`"),
     (["recompute", "--since", "100"], 2, "expected `moteloom history recompute QUERY --since TIME`"),
+    (["recompute", WINDOWS, "-f", "query", "--since", "100"], 2, "or -f FILE in place of the query"),
+    (["recompute", "-f", "no such file", "--since", "100"], 3, "no such file"),
     (["recompute", WINDOWS, "--since", "100", "--plot", "x.svg"], 2, "prints differences"),
     (["recompute", WINDOWS, "--since", "100", "-o", "parquet"], 2, "--out FILE"),
     (["recompute", "SELECT COUNT(*) FROM road.HISTORY", "--since", "100"], 2, "one-off"),
@@ -226,6 +230,8 @@ def test_command_prints_what_a_late_reading_changed(spark, tmp_path, monkeypatch
     (["recompute", "SELECT tmep FROM road [NOW]", "--since", "100"], 2, "did you mean `temp`"),
     (["ls", "--since", "-30d"], 2, "--since is of `recompute`"),
     ([WINDOWS, "--since", "100"], 2, "--since is of `recompute`"),
+    ([], 2, "expected one query, or -f FILE"),
+    (["ls", "-f", "query"], 2, "expected one query, or -f FILE"),
 ])  # fmt: skip
 def test_recompute_says_what_it_expects_before_spark_starts(tmp_path, monkeypatch, capsys, arguments, code, says):
     def start(*_, **__):
