@@ -26,8 +26,6 @@ ROLL_MS, ROLL_PAUSE_MS = 3_600_000, 10_000
 """Between two rolls of readings into the archive, usually and at least."""
 SLICE_SECONDS = 0.1
 """A roll of many days is cut into slices of about this length, one after each look: a look comes every 250 ms where a tick is a second."""
-FINISH_SECONDS = 3.0
-"""A station stops within ten seconds of SIGTERM; a day takes less than one."""
 MOST_UNARCHIVED = 100_000
 """Readings that may wait for the next roll: a few megabytes of the state and of each snapshot."""
 TEND_MS = 60_000
@@ -105,12 +103,6 @@ class ArchiveMaintenance:
             self._sweep(now_ms)
             self._drop_surplus(now_ms)
             self._begin_merge(now_ms)
-
-    def finish(self, now_ms: int) -> None:
-        """Roll what is left, as long as that takes `FINISH_SECONDS` at most, so that another program version may take the station over."""
-        until = self._timer() + FINISH_SECONDS
-        while self._durable.roll(now_ms, self._archive, days=1) and self._timer() < until:
-            pass
 
     def close(self) -> None:
         """End a merge that runs; the next start begins it anew."""

@@ -16,13 +16,11 @@ from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply
 from basestation.station.declared_extents import list_declared
-from basestation.station.handover import HANDOVER, describe_handover, take_over
 from basestation.station.held_transport import DISCONNECTED, HeldTransport
 from basestation.station.journal import Command, Entry, Journal, ResultChunk, Steps, Upload
 from basestation.station.journal_file import BOOT, JournalError, next_boot
-from basestation.station.query_changes import TAKEN_OVER
 from basestation.station.query_rows import row_of
-from basestation.station.recovery import RESTART_LINKS, MakeStation, begin_station, keep_numbers, restore_newest
+from basestation.station.recovery import MakeStation, begin_station, keep_numbers, restore_newest
 from basestation.station.station_snapshot import BackgroundSnapshot, save_station
 from basestation.station.uncommitted import KEEP_PLANS, Uncommitted
 from gateway.errors import TransportError
@@ -47,38 +45,23 @@ class CommittedStation:
         self.failure: str | None = None  # why nothing can be committed now
         self.link_failure: str | None = None  # why the wire gives or takes nothing now; links send their frames again
         self.last_ms = now_ms  # of the last look or command; time never goes back
-        restored, taken = None, None
-        try:
-            restored = restore_newest(journal, self._outside)
-        except JournalError:
-            taken = take_over(journal, make, self._held)
-            if taken is None:
-                raise
-        if (found := restored or taken) is not None:
-            self.last_ms = found.at_ms
-        self.station = begin_station(journal, make, self._held, now_ms) if found is None else found.station
+        restored = restore_newest(journal, self._outside)
+        if restored is not None:
+            self.last_ms = restored.at_ms
+        self.station = begin_station(journal, make, self._held, now_ms) if restored is None else restored.station
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
         self._is_replaying, self._kept_plans = True, frozenset[int]()
-        is_computed_anew = found is None and journal.has_snapshots
-        first = 0 if restored is None else restored.entry
-        self.replayed = self._replay(journal.last if taken is not None else first, is_computed_anew)
+        is_computed_anew = restored is None and journal.has_snapshots
+        self.replayed = self._replay(0 if restored is None else restored.entry, is_computed_anew)
         self._is_replaying = False
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
         if is_computed_anew:
-            self.note(self.last_ms, "the state was computed anew from the log", entries=journal.last)
             self._replace_snapshots(max(now_ms, self.last_ms))
-        self._was_taken_over = taken is not None
-        if taken is not None:
-            self.note(self.last_ms, TAKEN_OVER, queries=len(self.station.world.queries), ended=len(taken.ended))
-            tick_ms = self.station.world.catalog.tick_ms
-            self._pending.queries += [row_of(each, tick_ms) for each in self._queries_seen.values()]
-            self._pending.queries += taken.ended
-            self._replace_snapshots(self.last_ms)
         if self.journal.fact("links of epoch") != self.journal.epoch:
             self._restart_links(now_ms)
-        if not self.replayed and not first and taken is None:
+        if not self.replayed and (restored is None or not restored.entry):
             self.snapshot(now_ms)  # with the tables as they were loaded, so that a restart does not read files again
 
     def connect(self, wire: Transport) -> None:
@@ -140,14 +123,8 @@ class CommittedStation:
             write(kind, **{key: value for key, value in details.items() if value is not None})
 
     def close(self, now_ms: int) -> None:
-        """Commit, and keep a snapshot and a hand-over for other program versions, as the last act."""
-        if self.snapshot(now_ms):
-            handover = describe_handover(self.station, self.journal, now_ms)
-            try:
-                if handover is not None:
-                    self.journal.state_fact(HANDOVER, handover)
-            except sqlite3.Error as why:  # the snapshot is kept, so this version goes on
-                self.failure = str(why)
+        """Commit and keep a snapshot, as the last act."""
+        self.snapshot(now_ms)
 
     def commit_or_refuse(self) -> None:
         """Keep for good what is not yet; JournalError where that cannot be."""
@@ -162,8 +139,7 @@ class CommittedStation:
         try:
             changed = apply(entry, self.station)
             if declared := self.station.world.catalog.extents.keys() - known:
-                text = entry.argument if isinstance(entry, Command) else ""
-                self._pending.facts |= list_declared(self.journal, declared, text)
+                self._pending.facts |= list_declared(self.journal, declared)
             return None if changed is None else changed.number
         finally:
             self._collect()
@@ -181,7 +157,7 @@ class CommittedStation:
     def _restart_links(self, now_ms: int) -> None:
         """Let frames to motes have greater numbers than those of any station of this network before."""
         now, known = max(now_ms, self.last_ms), int(self.journal.fact(BOOT) or 0)
-        command = Command(RESTART_LINKS, now, str(next_boot(known, now)))
+        command = Command("restart links", now, str(next_boot(known, now)))
         apply(command, self.station)
         self._pending.entries.append(command)
         if self._commit(closing=True):
@@ -256,13 +232,14 @@ class CommittedStation:
                 self.link_failure = str(why)
 
     def _replace_snapshots(self, now_ms: int) -> None:
-        """Keep the state, which was computed anew, in place of snapshots that cannot be read.
+        """Keep the state that was computed from the whole log, in place of snapshots that cannot be read.
 
         Another program may have configured motes otherwise, so their links restart; results go on above the numbers that are kept.
         """
         keep_numbers(self.station, self.journal)
         self._restart_links(now_ms)
         self.journal.forget_snapshots()
+        self.note(now_ms, "the state was computed anew from the log", entries=self.journal.last)
         self.snapshot(now_ms)
 
     def _replay(self, after: int, keeps_queries: bool) -> int:

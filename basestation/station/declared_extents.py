@@ -8,8 +8,8 @@ from basestation.planner.catalog import read_schema
 from basestation.station.journal import Journal
 from gateway.errors import MoteloomError
 
-FACT, TEXTS = "declared extents", "declarations"
-"""The names under which the journal lists them, and has the text of each."""
+FACT = "declared extents"
+"""The name under which the journal lists them."""
 MOST_EXTENTS = 1_000
 
 
@@ -53,16 +53,9 @@ def find_declared(journal: Journal) -> frozenset[str]:
     return frozenset(json.loads(journal.fact(FACT) or "[]"))
 
 
-def find_declarations(journal: Journal) -> dict[str, str] | None:
-    """The texts of declared extents, by name; None where an older program declared one, and kept no text."""
-    texts: dict[str, str] = json.loads(journal.fact(TEXTS) or "{}")
-    return texts if texts.keys() == find_declared(journal) else None
-
-
-def list_declared(journal: Journal, names: Iterable[str], text: str) -> dict[str, str]:
-    """The facts that list these extents, which a text declares, beside those before; they are committed with their declaration."""
-    texts = json.loads(journal.fact(TEXTS) or "{}") | dict.fromkeys(names, text)
-    return {FACT: json.dumps(sorted(find_declared(journal).union(texts))), TEXTS: json.dumps(texts)}
+def list_declared(journal: Journal, names: Iterable[str]) -> dict[str, str]:
+    """The fact that lists these extents beside those that are declared; it is committed with their declaration."""
+    return {FACT: json.dumps(sorted(find_declared(journal).union(names)))}
 
 
 def without_declared(catalog: Catalog, names: frozenset[str]) -> dict[str, Extent]:

@@ -37,6 +37,7 @@ class DurableStation(CommittedStation):
         self.limits = QueryLimits()
         self.read_past: ReadPast = no_past
         self._hours_checked = 0, 0  # the minute, and the queries
+        self._keeps_hours = False
         super().__init__(journal, make, now_ms)
 
     def step(self, now_ms: int, is_receiving: bool = True) -> bool:
@@ -47,9 +48,6 @@ class DurableStation(CommittedStation):
         self._keep_background(now_ms)
         if not self._commit():
             return False
-        if self._was_taken_over:  # by now the archive can be read, for the past of the queries
-            self._was_taken_over = False
-            self._keep_hours(self.last_ms)
         self._keep_hours(now_ms)
         try:
             chunk = self._wire.receive() if is_receiving else b""
@@ -148,12 +146,17 @@ class DurableStation(CommittedStation):
     def _keep_hours(self, now_ms: int) -> None:
         """Pause the queries whose active hours end, and resume those whose hours begin. Hours change at whole minutes."""
         queries = self.station.world.queries
-        if self._hours_checked != (minute := now_ms // 60_000, id(queries)):
-            self._hours_checked = minute, id(queries)  # first, since reading the archive takes a step
-            for number, query in queries.items():
-                if (kind := find_hours_change(query, now_ms)) is not None:
+        if self._keeps_hours or self._hours_checked == (now_ms // 60_000, id(queries)):
+            return
+        self._keeps_hours = True  # since reading the archive for one of them takes a step
+        try:
+            for number in queries:
+                query = self.station.world.queries.get(number)
+                if query is not None and (kind := find_hours_change(query, now_ms)) is not None:
                     self._change_for_hours(kind, number, now_ms)
-            self._hours_checked = minute, id(self.station.world.queries)
+        finally:
+            self._keeps_hours = False
+        self._hours_checked = now_ms // 60_000, id(self.station.world.queries)
 
     def _change_for_hours(self, kind: str, number: int, now_ms: int) -> None:
         """A query whose past cannot be read fails; where the archive takes no readings now, the next minute tries again."""

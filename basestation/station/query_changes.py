@@ -22,9 +22,6 @@ from basestation.planner.plan import Plan
 from gateway.diagnostics import Diagnostic, DiagnosticError
 from gateway.source import Source
 
-TAKEN_OVER = "another program version has taken the station over"
-"""The reason of queries that are paused until this program resumes them."""
-
 
 def check_name(name: str | None, world: World) -> None:
     """QueryStateError if another query has a name."""
@@ -76,12 +73,7 @@ def pause(number: int, world: World, engine: Engine, reason: str = "") -> QueryC
 
 
 def find_hours_change(query: QueryRecord, now_ms: int) -> str | None:
-    """The command that the active hours of a query ask for at a time: `leave hours`, `enter hours` or None.
-
-    One of a station that was taken over runs again at once, as if its hours began.
-    """
-    if query.state is QueryState.PAUSED and query.reason == TAKEN_OVER:
-        return "leave hours" if query.active is not None and not query.active.is_active(now_ms) else "enter hours"
+    """The command that the active hours of a query ask for at a time: `leave hours`, `enter hours` or None."""
     if query.active is None:
         return None
     if query.active.is_active(now_ms):

@@ -12,8 +12,6 @@ from gateway.transports import Transport
 
 MakeStation = Callable[[Transport, int], Station]
 """A new station on a transport at a time in ms, without queries."""
-RESTART_LINKS = "restart links"
-"""The kind of entry with which a start numbers frames to motes anew."""
 PROGRAM = "program"
 """The fact that names the program version that ran last on a file."""
 
@@ -40,11 +38,9 @@ def restore_newest(journal: Journal, outside: Mapping[str, object]) -> Restored 
             failures.append(str(why))
     if journal.first > 1:
         program = journal.fact(PROGRAM)
-        writer = f"`moteloom {program}`" if program else "the program version that wrote it"
         raise JournalError(
             f"no snapshot in {journal.path} can be read: {'; '.join(dict.fromkeys(failures))}",
-            f"start with {writer}, stop it by SIGTERM, and start this one: a station that is stopped leaves what "
-            "another version needs; or restore a backup",
+            f"start with {f'moteloom {program}' if program else 'the program version'} that wrote it, or restore a backup",
         )
     return None
 

@@ -170,8 +170,6 @@ class Runner:
                 due = now - now % step_ms + step_ms
             self._on_progress()  # the watchdog waits for it
         self._carry_out(max(self.clock.now_ms(), self.durable.last_ms))
-        if self._archive is not None:
-            self._archive.finish(self.durable.last_ms)
         self.durable.close(max(self.clock.now_ms(), self.durable.last_ms))
         log.info("station stopped")
 

@@ -145,11 +145,6 @@ class Station:
         self.engine.deliver(extent, batch)
         self.past.deliver(extent, batch)
 
-    def adopt(self, query: QueryRecord, now_ms: int) -> None:
-        """Take a query that was accepted before this station was made, and does not run now; a resume lets it run."""
-        self.feed.open(schema_of(query.number, query.plan))
-        self._become(self.world.with_query(query), now_ms)
-
     def recall(self, extent: str, batch: Batch) -> None:
         """Take tuples of the archive for the past windows of the query that is submitted next."""
         self._recalled[extent] = batch

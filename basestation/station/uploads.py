@@ -45,12 +45,6 @@ def encode_tuples(tuples: PushedTuples) -> bytes:
     return _encode({_TICK: tuples.tick, **tuples.columns}, {**tuples.valid, _TICK: tuples.has_tick})
 
 
-def encode_table(columns: Mapping[str, Vector]) -> bytes:
-    """A version of a stored extent, in the same way."""
-    valid = {name: vector.valid for name, vector in columns.items() if vector.valid is not None}
-    return _encode({name: vector.values for name, vector in columns.items()}, valid)
-
-
 def encode_recalled(batch: Batch) -> bytes:
     """Tuples of the archive, in the same way, with their sites; deliveries in their order also with all that a delivery has."""
     system: dict[str, AnyArray] = {_TICK: batch.tick, _SITE: batch.site}

@@ -134,7 +134,7 @@ def test_older_state_without_its_log_names_the_program(tmp_path):
     journal.close()
     with pytest.raises(JournalError, match="moteloom station 2 on engine 17") as error:
         SmallNetwork(tmp_path)
-    assert "start with `moteloom 0.0.7`" in error.value.help
+    assert "start with moteloom 0.0.7" in error.value.help
 
 
 @pytest.mark.promise("durable")

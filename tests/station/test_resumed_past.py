@@ -294,6 +294,21 @@ def test_query_over_history_rests_outside_its_hours(network):
     assert all(begin <= tick * 1_000 < begin + minute for tick, _ in found)
 
 
+def test_queries_whose_hours_begin_in_one_minute(network):
+    """Each reads its past from the archive, which takes a step."""
+    minute = 60_000
+    begin = network.now_ms // minute * minute + 2 * minute
+    active = f"{at(begin)}-{at(begin + 60 * minute)}"
+    numbers = [network.durable.submit(HISTORY, network.now_ms, active=active) for _ in range(3)]
+    upload(network, [{"lane": 1}])
+    while network.now_ms < begin + minute // 2:
+        network.live(10)
+    assert [network.query(number)["state"] for number in numbers] == ["running"] * 3
+    found = [window_rows(network, number) for number in numbers]
+    assert found[0] and found == [found[0]] * 3
+    assert all(network.events(number).count("query running") == 1 for number in numbers)
+
+
 @pytest.mark.parametrize("what", ["too much", "archive takes no readings"])
 def test_query_whose_past_cannot_be_read_at_its_hours(network, monkeypatch, what):
     minute = 60_000
