@@ -8,6 +8,7 @@ from basestation.execution import thresholds
 from basestation.execution.engine import Engine
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.history import HistoryTable
+from basestation.execution.ingest.stored_table import StoredTable
 from basestation.planner.binder import bind_text
 from basestation.replay.driver import Replay
 from basestation.replay.inputs import read_recording
@@ -16,6 +17,7 @@ from basestation.replay.statements import read_catalog, read_statements
 from basestation.updates.update import split_by_query
 
 SCHEMA = """
+kinds: stored (v:integer)
 road: sensed (site:integer, temp:integer) every 2 sec at sites 1, 2 wait 1 sec late revise by 20 sec
 hits: pushed (v:integer) wait 3 sec late revise by 20 sec
 """
@@ -87,18 +89,23 @@ def test_live_scan_of_history_takes_a_step_when_it_is_due(steps):
 
 
 @pytest.mark.promise("queries-apart")
-def test_scans_of_one_step_read_a_bounded_number_of_rows(monkeypatch, steps):
-    """A scan each second of a history of thousands reads millions of rows: no step may hold all of them."""
+@pytest.mark.parametrize("table", [HistoryTable, StoredTable])
+def test_scans_of_one_step_read_a_bounded_number_of_rows(monkeypatch, steps, table):
+    """A scan each second of a table of thousands reads millions of rows: no step may hold all of them."""
     monkeypatch.setattr(thresholds, "STEP_ROWS", 5_000)
-    read, frame = {}, HistoryTable.frame
+    read, frame = {}, table.frame
 
-    def counted(table, columns, ticks):
-        found = frame(table, columns, ticks)
+    def counted(self, columns, ticks):
+        found = frame(self, columns, ticks)
         read[len(steps)] = read.get(len(steps), 0) + len(found)
         return found
 
-    monkeypatch.setattr(HistoryTable, "frame", counted)
-    found = replay("SELECT COUNT(*) AS n FROM road.HISTORY [SCAN 1 SEC]", {"road": ROAD})
-    assert [each.added for each in found] == [[(tick // 2 * 2 + 2,)] for tick in range(1_999)]
+    monkeypatch.setattr(table, "frame", counted)
+    name, inputs = (
+        ("kinds", {"kinds": [{"v": v} for v in range(700)]}) if table is StoredTable else ("road.HISTORY", {})
+    )
+    found = replay(f"SELECT COUNT(*) AS n FROM {name} [SCAN 1 SEC]", {"road": ROAD} | inputs)
+    expected = [700 if table is StoredTable else tick // 2 * 2 + 2 for tick in range(1_999)]
+    assert [each.added for each in found] == [[(count,)] for count in expected]
     assert max(read.values()) <= 5_000 < sum(read.values())
     assert len(read) < 4 * sum(read.values()) // 5_000

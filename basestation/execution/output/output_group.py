@@ -69,10 +69,15 @@ class OutputGroup:
         return DUE_NOW if self.answers_early or self._indexed else self._output.next_due
 
     def find_step_end(self, delivered: Mapping[Any, Sequence[Any]], begin: int, end: int) -> int:
-        """Return the last clock tick of a step after `begin`, at most `end`, whose scans of histories do not read too many rows."""
-        for scan in self._scans:
-            batches = delivered.get(scan.table.extent.name, ())
-            end = scan.find_step_end(begin, end, partial(_count_rows, scan.table, batches))
+        """Return the last clock tick of a step after `begin`, at most `end`, whose scans do not read too many rows.
+
+        A join holds each version of a stored table once, however many scans see it.
+        """
+        for block in self.blocks:
+            for source in block.inputs:
+                if isinstance(source, ScanWindows) and (block.join is None or isinstance(source.table, HistoryTable)):
+                    batches = delivered.get(source.table.extent.name, ())
+                    end = source.find_step_end(begin, end, partial(_count_rows, source.table, batches))
         return end
 
     def entry_ticks(self) -> list[int]:
@@ -120,5 +125,5 @@ class OutputGroup:
 
 
 def _count_rows(table: ScannedTable, batches: Sequence[Batch], tick: int) -> int:
-    """Return how many rows a history has at a clock tick, at most, if these deliveries are taken in."""
+    """Return how many rows a table has at a clock tick, at most, if these deliveries are taken in."""
     return len(table) + sum(int(np.searchsorted(batch.arrival, tick, "right")) for batch in batches)
