@@ -41,7 +41,7 @@ def list_sites(args: argparse.Namespace) -> int:
     if extent is None or extent.kind is not ExtentKind.SENSED:
         sensed = ", ".join(f"`{e.name}`" for e in catalog if e.kind is ExtentKind.SENSED)
         return refuse(f"expected a sensed extent, found `{args.extent}`; there are {sensed or 'none'}")
-    found = describe_extent(args.data, extent.name)
+    found = describe_extent(args.data, extent.name, ahead=extent.ahead)
     if found is None:
         return refuse(f"the archive in {args.data} holds no reading of `{extent.name}`")
     begin, until = choose_range(args.begin, args.until, (found.first, found.last), catalog.tick_ms)

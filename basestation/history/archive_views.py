@@ -78,9 +78,15 @@ def list_files(root: Path, extent: str, skipped: Collection[Path] = ()) -> list[
     return found
 
 
-def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> ExtentFiles | None:
-    """Read the footers of an extent's files; None without files. Raises DamagedFileError."""
+def describe_extent(
+    root: Path, extent: str, skipped: Collection[Path] = (), ahead: int | None = None
+) -> ExtentFiles | None:
+    """Read the footers of an extent's files; None without files. Raises DamagedFileError.
+
+    With `ahead`, a tuple stamped further ahead of its delivery is not the last one (semantics 1.5).
+    """
     paths = list_files(root, extent, skipped)
+    groups: list[tuple[int, Path, int]] = []
     examples: dict[tuple[bytes | None, ...], Path] = {}
     rows = size = 0
     largest: dict[str, float | Decimal] = {}
@@ -96,8 +102,10 @@ def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> 
             tuple(kinds.get(f"moteloom.{key}".encode()) for key in ("extent", "tick_ms", "layout", "schema")), path
         )
         rows, size = rows + meta.num_rows, size + path.stat().st_size
-        for group in (meta.row_group(at) for at in range(meta.num_row_groups)):
+        for at, group in enumerate(meta.row_group(at) for at in range(meta.num_row_groups)):
             for column in (group.column(at) for at in range(group.num_columns)):
+                if column.path_in_schema == "_tick" and column.is_stats_set:
+                    groups.append((column.statistics.max, path, at))
                 if column.path_in_schema in ends and column.is_stats_set:
                     ends[column.path_in_schema] += [column.statistics.min, column.statistics.max]
                 elif not column.path_in_schema.startswith("_"):
@@ -106,10 +114,28 @@ def describe_extent(root: Path, extent: str, skipped: Collection[Path] = ()) -> 
         return None
     days = tuple(sorted({path.parent.name.removeprefix("date=") for path in paths}))
     ticks, arrivals = ends["_tick"], ends["_arrival"]
+    last = max(ticks) if ahead is None else _find_last(groups, ahead, min(ticks))
     return ExtentFiles(
-        extent, len(paths), rows, size, days, min(ticks), max(ticks), max(arrivals, default=0), max(ends["_revision"]),
+        extent, len(paths), rows, size, days, min(ticks), last, max(arrivals, default=0), max(ends["_revision"]),
         tuple(examples.values()), {name: value for name, value in largest.items() if name not in unknown},
     )  # fmt: skip
+
+
+def _find_last(groups: list[tuple[int, Path, int]], ahead: int, otherwise: int) -> int:
+    """The last tick of a tuple that is not stamped further ahead; it reads row groups, each with its last tick, from the last one on."""
+    found = otherwise
+    for last, path, at in sorted(groups, reverse=True):
+        if last <= found:
+            break
+        try:
+            with pq.ParquetFile(path) as file:
+                tick, arrival = (
+                    np.asarray(each) for each in file.read_row_group(at, columns=["_tick", "_arrival"]).columns
+                )
+        except (pa.ArrowException, OSError) as why:
+            raise DamagedFileError(path, str(why)) from why
+        found = max(found, int(tick[tick - arrival <= ahead].max(initial=otherwise)))
+    return found
 
 
 def _widen(largest: dict[str, float | Decimal], unknown: set[str], column: pq.ColumnChunkMetaData) -> None:

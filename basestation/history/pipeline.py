@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
@@ -33,6 +33,7 @@ from basestation.history.compiler import compile_plan, needs_order
 from basestation.history.refusal import SparkRefusedError
 from basestation.history.statement import ArchiveView, HistoryRange
 from basestation.history.stations import STATION, find_stations
+from basestation.history.window_reach import find_lead, find_reach
 from basestation.planner.plan import Plan
 
 if TYPE_CHECKING:
@@ -49,12 +50,6 @@ class Rollup:
     name: str
     text: str
     plan: Plan
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """The least and the greatest distance in ticks from a tuple to a window that holds it."""
-        windows = [node for node in walk(self.plan.root) if isinstance(node, TimeWindow)]
-        return min(-node.end for node in windows), max(-node.begin for node in windows)
 
 
 def check_rollup(rollup: Rollup) -> None:
@@ -114,14 +109,14 @@ class Pipeline:
         self.written, self.kept = {}, {}
         self._forget_changed()
         for name in self._readings:
-            if self._files([name]):
+            if self._files(self._readings[name]):
                 take_new_files(
                     self._session, self._pattern(name), "_tick BIGINT", self._out / "checkpoints" / f"extent={name}",
                     partial(self._take, name),
                 )  # fmt: skip
         done = self._declared()
         for rollup in self._rollups:
-            if rollup.name not in done and (files := self._files(self._extents(rollup))):
+            if rollup.name not in done and (files := self._files(rollup.plan)):
                 self._write_rollup(rollup, files, _days(files, rollup.plan.catalog.tick_ms))
         self._declare({r.name: r.text for r in self._rollups})
         return self.written
@@ -154,11 +149,11 @@ class Pipeline:
         station = "station=*/" if find_stations(self._root) else ""
         return f"{self._root.absolute()}/{station}archive/extent={extent}/date=*"
 
-    def _files(self, extents: Iterable[str]) -> list[ExtentFiles]:
-        return [found for name in extents if (found := describe_extent(self._root, name)) is not None]
-
-    def _extents(self, rollup: Rollup) -> list[str]:
-        return [e.name for e in find_extents(rollup.plan) if e.kind is not ExtentKind.STORED]
+    def _files(self, plan: Plan) -> list[ExtentFiles]:
+        """Of the streams that a query reads."""
+        streams = [extent for extent in find_extents(plan) if extent.kind is not ExtentKind.STORED]
+        described = (describe_extent(self._root, extent.name, ahead=extent.ahead) for extent in streams)
+        return [found for found in described if found is not None]
 
     def _take(self, extent: str, batch: "DataFrame") -> None:
         """Write the days anew whose readings or windows the ticks of new files change."""
@@ -168,13 +163,12 @@ class Pipeline:
         changed = {date(1970, 1, 1) + timedelta(days=int(row.day)) for row in found}
         if not changed:
             return
-        files = self._files([extent])
-        self._write(self._out / "readings" / f"extent={extent}", plan, files, changed)
+        self._write(self._out / "readings" / f"extent={extent}", plan, self._files(plan), changed)
         changed -= {date.fromisoformat(day) for day in self.kept.get(f"readings/extent={extent}", ())}
         for rollup in self._rollups:
-            if extent in self._extents(rollup) and rollup.name in self._declared():
-                files = self._files(self._extents(rollup))
-                low, high = (distance * tick_ms for distance in rollup.reach)
+            if extent in {e.name for e in find_extents(rollup.plan)} and rollup.name in self._declared():
+                files = self._files(rollup.plan)
+                low, high = (distance * tick_ms for distance in find_reach(rollup.plan.root))
                 days = {
                     day + timedelta(days=more)
                     for day in changed
@@ -183,11 +177,12 @@ class Pipeline:
                 self._write_rollup(rollup, files, days | self._unfinished(rollup, files))
 
     def _unfinished(self, rollup: Rollup, files: Sequence[ExtentFiles]) -> set[date]:
-        """The first and the last day written, which ended with the readings of then, and those before and after them."""
+        """The first days written, before which the windows of then had nothing, the last one, which ended with the readings of then, and those around."""
         written = sorted((self._out / "rollups" / rollup.name).glob("date=*"))
         ends = [date.fromisoformat(folder.name.removeprefix("date=")) for folder in written]
-        days = _days(files, rollup.plan.catalog.tick_ms)
-        return {day for day in days if not ends or day <= ends[0] or day >= ends[-1]}
+        tick_ms = rollup.plan.catalog.tick_ms
+        lead = timedelta(days=-(-find_lead(rollup.plan.root) * tick_ms // _DAY_MS))
+        return {day for day in _days(files, tick_ms) if not ends or day <= ends[0] + lead or day >= ends[-1]}
 
     def _write_rollup(self, rollup: Rollup, files: Sequence[ExtentFiles], days: set[date]) -> None:
         self._write(self._out / "rollups" / rollup.name, rollup.plan, files, days)
@@ -208,12 +203,14 @@ class Pipeline:
             )
             if until < begin:
                 continue
-            compiled = compile_plan(plan, views, HistoryRange(begin, until, first, until))
+            run_from = max(first, begin - find_lead(plan.root))
+            compiled = compile_plan(plan, views, HistoryRange(run_from, until, first, until))
             run_checks(self._session, compiled)
             time = f"timestamp_millis(_tick * {tick_ms}L)"
-            rows = self._session.sql(compiled.text).selectExpr(
-                f"{time} AS _time", "*", f"CAST({time} AS DATE) AS `date`"
-            )
+            rows = self._session.sql(compiled.text)
+            if run_from < begin:
+                rows = rows.where(f"_tick >= {begin}")
+            rows = rows.selectExpr(f"{time} AS _time", "*", f"CAST({time} AS DATE) AS `date`")
             rows = rows.repartition("date").sortWithinPartitions("_tick").persist()
             try:
                 full = {row.date for row in rows.select("date").distinct().collect()}

@@ -73,7 +73,7 @@ def read_question(
         skipped |= find_damaged(root, extent.name)
     files = []
     for extent in extents:
-        found = None if extent.name in tables else describe_extent(root, extent.name, skipped)
+        found = None if extent.name in tables else describe_extent(root, extent.name, skipped, extent.ahead)
         if found is not None:
             check_files(found, extent, catalog.tick_ms)
             files.append(found)

@@ -132,7 +132,11 @@ def difference(result, number, query, got):
         expected = {key: list(rows) for key, rows in current.items()}
         if sorted(map(str, expected)) != sorted(map(str, got.windows)):
             return f"windows\nexpected {sorted(expected)[:20]}\ngot      {sorted(got.windows)[:20]}"
-    found = _by_key(got.rows)
+    return differing_rows(expected, _by_key(got.rows), inexact)
+
+
+def differing_rows(expected, found, inexact):
+    """The first difference between rows by window or tick; None if there is none. `inexact` says which columns may differ a little."""
     for key in expected.keys() | found.keys():
         a, b = (sorted(rows.get(key, []), key=lambda row: _order(row, inexact)) for rows in (expected, found))
         if len(a) != len(b) or not all(_alike(x, y, inexact) for x, y in zip(a, b, strict=True)):

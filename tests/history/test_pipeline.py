@@ -33,6 +33,11 @@ ROLLUPS = {
     "count": "SELECT COUNT(*) AS n FROM lab [FROM NOW-1 HOUR TO NOW SLIDE 4 HOUR]",
 }
 """Windows of the one reach into the next day; the other has windows without readings."""
+COMBINED = (
+    "SELECT COUNT(*) AS n, MIN(a.temp) AS least FROM lab [FROM NOW-3 HOUR TO NOW SLIDE 10 HOUR] a, "
+    "lab [FROM NOW-5 HOUR TO NOW SLIDE 14 HOUR] b WHERE a.site = b.site"
+)
+"""Windows that slide otherwise."""
 
 
 def rows_of(hours, sites=(1, 2)):
@@ -114,6 +119,23 @@ def test_rollups_equal_replay_after_each_run(spark, tmp_path, monkeypatch):
     written = pipeline().run()
     assert written["readings/extent=lab"] == {"1970-01-01", "1970-01-04", "1970-01-05", "1970-01-08"}
     assert_equals_replay(out, first + more)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.promise("history-is-live")
+def test_rollup_that_combines_windows_equals_replay(spark, tmp_path):
+    """A day alone lacks windows of the day before, which its own are combined with. The clock of a mote is wrong."""
+    catalog, data, out = name_sites(read_schema(SCHEMA)), tmp_path / "data", tmp_path / "out"
+    readings, _ = plans(catalog)
+    rollup = Rollup("combined", COMBINED, read_statements([COMBINED], catalog)[0].plan)
+    rows = rows_of(range(78, 250, 4))
+    wrong = [{"_tick": 4_000 * HOUR, "_site": 1, "_arrival": 90 * HOUR, "temp": 1, "wind": 0.5}]
+    late = [row for row in rows if row["_tick"] == 202 * HOUR]
+    for add in ([row for row in rows if row not in late] + wrong, late):
+        archive(read_recording(catalog, {"lab": add}), data, random.Random(1))
+        Pipeline(spark.newSession(), data, out, readings, {}, [rollup]).run()
+    assert stored(out, "rollups/combined") == replayed(rows + wrong, COMBINED)
 
 
 @pytest.mark.spark
