@@ -89,7 +89,8 @@ def _head(path: str, after: int) -> bytes:
 
 def _read_windows(pipe: Connection, port: int, after: int, wait: int, seconds: float) -> None:
     """The client of windows: send the delay of each, for so many seconds."""
-    until, delays, rest = time.time() + seconds, list[float](), b""
+    begun, delays, rest = time.time(), list[float](), b""
+    until = begun + seconds
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(_head(COUNTS_PATH, after))
         while (left := until - time.time()) > 0:
@@ -102,8 +103,9 @@ def _read_windows(pipe: Connection, port: int, after: int, wait: int, seconds: f
             whole, _, rest = (rest + piece).rpartition(b"\n\n")
             for line in re.findall(rb"^data: (.*)$", whole, re.MULTILINE):
                 window = json.loads(line)
-                if window["revision"] == 0:
-                    delays.append(at - (window["tick"] + 1 + wait))
+                due = window["tick"] + 1 + wait
+                if window["revision"] == 0 and due > begun:  # earlier ones waited for this process
+                    delays.append(at - due)
     pipe.send(delays)
 
 
@@ -260,7 +262,8 @@ def main() -> None:
                     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
                     used = (time.process_time() - cpu) / options.seconds
                 print(f"with {options.clients} clients, {lateness.describe()}\n  delay of a window: {describe(delays)}")
-                rows = [at - pushed[last - 1] for _, _, arrived in found[:fast] for last, at in arrived if last > after]
+                # The first piece of a client has what came before it.
+                rows = [at - pushed[last - 1] for _, _, arrived in found[:fast] for last, at in arrived[1:]]
                 print(f"  delay of a row since its push, {wait} s of which the extent waits: {describe(rows)}")
                 print(f"memory grew by {grown / 1_024:.0f} MB at most; {used:.0%} of a core")
                 for kind, of in (("fast", found[:fast]), ("slow", found[fast : fast + slow])):
