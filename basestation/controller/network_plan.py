@@ -39,6 +39,8 @@ from innet.routing.tree import RoutingTree
 
 INFEASIBLE = ScheduleError, PlacementError, ProgramError
 """The errors that say why the motes of a deployment cannot run some queries."""
+MOST_PROGRAMS = 32
+"""Placements of which a cache holds the programs of all motes; a search compiles many, and rarely comes back to an old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class PlanCache:
         """One program per site and sampling. ProgramError where a mote has no room."""
         key = tuple(placed), self._id(scheduled), self._id(world.deployment)
         if key not in self._programs:
+            if len(self._programs) >= MOST_PROGRAMS:
+                del self._programs[next(iter(self._programs))]
             schedules = scheduled.schedules.values()
             self._programs[key] = compile_programs(placed, schedules, mote_processors(world))
         return self._programs[key]

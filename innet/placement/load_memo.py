@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 Found = TypeVar("Found")
+MOST = 1_024
+"""Loads of an operator at all motes take some 10 kB, as those of readings do; then it begins anew."""
 
 
 class LoadMemo:
@@ -21,6 +23,9 @@ class LoadMemo:
         """Return the value that was computed for an equal key and the same parts, or compute it."""
         whole = key, *map(id, parts)
         if whole not in self._found:
+            if len(self._found) >= MOST:
+                self._found.clear()
+                self._kept.clear()
             for part in parts:
                 self._kept[id(part)] = part
             self._found[whole] = compute()
