@@ -9,7 +9,7 @@ from bench.tasks import TASKS
 
 SCRIPTS = {  # name -> whether it takes --full
     "starting": False, "sharing": True, "flat": False, "codec": False, "joins": False, "simulation": False, "network": True,
-    "where": False, "epochs": False, "station": False,
+    "where": False, "epochs": False, "station": True,
 }  # fmt: skip
 
 

@@ -1,46 +1,120 @@
-"""A durable station with the 54 motes of examples/lab54, in virtual time: what a look takes, and what it writes.
+"""A durable station with the 54 motes of examples/lab54, in virtual time: what a look takes, what it writes, and when results are seen.
 
-`python -m bench.station`. An hour of the office at 30 s epochs for each number of queries. The share of the journal is what
-its commits take of all looks. A look without bytes and answers is not counted.
+`python -m bench.station` takes an hour and a half of the office at 30 s epochs for each number of queries; half an hour of it comes
+first, with the review of plans that follows the submissions. A query comes each second, of three kinds in turn. A look without bytes
+and answers is not counted. Shares are of all looks: `engine` ends clock ticks and takes batches, `links` decodes frames, acknowledges
+and configures motes, `store` commits, `results` writes answers as JSON, `plans` follows the network and reviews placements.
+
+`--kinds` chooses: `epochs` is the above. `live` runs a station by the clock of the machine, with its REST interface, and follows each query
+from another process: a result is late by the time from the look at which the station could know it until the client has read it.
+`fast` samples every second. `push` delivers batches to a station and compares with the time that its engine takes of it. `--collect`
+leaves the garbage collector of Python as it is, for comparison with `LongLivedObjects`. The longest figures are those of 1,000
+queries: they need a quarter of an hour.
 """
 
 import argparse
+import asyncio
+import gc
 import json
 import shutil
+import sqlite3
+import subprocess
+import sys
 import tempfile
+import threading
 import time
+from collections import Counter
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
 
+from acquisition.sources.pushed_tuples import PushedTuples
+from basestation.archive.memory import MemoryArchive
+from basestation.execution.engine import Engine
+from basestation.planner.catalog import read_schema
 from basestation.station.assembly import make_factory
 from basestation.station.durable import DurableStation
-from basestation.station.journal import Journal
+from basestation.station.journal import Journal, Upload
+from basestation.station.long_lived_objects import LongLivedObjects
+from basestation.station.service import Station
+from basestation.station.uploads import PUSH, encode_tuples
 from basestation.testbed.live_motes import MoteScenario
 from bench import record
 
 SCENARIO = record.ROOT / "examples/lab54/calm.scenario.toml"
 BEGIN_MS = 1_763_452_800_000
 LOOK_MS = 250
-HOUR_MS = 3_600_000
+HOUR_MS, WARM_MS = 3_600_000, 1_800_000
 QUERIES = (
     "SELECT site, temp FROM lab WHERE temp > {bound}",
     "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM lab [FROM NOW-{width} SEC TO NOW SLIDE 1 MIN]",
     "SELECT site, MAX(light) AS high FROM lab [FROM NOW-{width} SEC TO NOW SLIDE 1 MIN] WHERE humidity > {bound} GROUP BY site",
 )
-COUNTS = 10, 100
+COUNTS = 10, 100, 1000
+SECONDS = {"epochs": HOUR_MS // 1_000, "live": 300, "fast": 300, "push": 10}
+"""By the kinds of measurements, how long each takes of the clock of the station, or of the machine."""
+PUSHED = "ticks: pushed (site:integer, temp:float, light:integer) wait 1 sec late revise by 1 min\n"
+PUSHED_QUERIES = (
+    "SELECT site, temp FROM ticks WHERE temp > {bound}",
+    "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM ticks [FROM NOW-{width} SEC TO NOW SLIDE 10 SEC]",
+    "SELECT site, MAX(light) AS high FROM ticks [FROM NOW-{width} SEC TO NOW SLIDE 10 SEC] WHERE temp > {bound} GROUP BY site",
+)
+BATCHES = 54, 1_000, 65_536
+
+
+def write_query(number, queries=QUERIES):
+    """The text of the query with a number, of the kinds in turn."""
+    return queries[number % 3].format(bound=20 + number % 40 / 10, width=59 + 60 * (number % 7))
+
+
+class Shares:
+    """Adds up the time that parts of a station take, each without the parts inside it."""
+
+    def __init__(self):
+        self.seconds, self._inner = Counter(), []
+
+    def watch(self, owner, name, part):
+        """Count the calls of a method to a part."""
+        original = getattr(owner, name)
+
+        @wraps(original)
+        def timed(*given, **named):
+            begin = time.perf_counter()
+            self._inner.append(0.0)
+            try:
+                return original(*given, **named)
+            finally:
+                took = time.perf_counter() - begin
+                self.seconds[part] += took - self._inner.pop()
+                if self._inner:
+                    self._inner[-1] += took
+
+        setattr(owner, name, timed)
+
+    def watch_station(self):
+        """Count the parts of every station of this process."""
+        self.watch(Engine, "deliver", "engine")
+        self.watch(Engine, "on_clock", "engine")
+        self.watch(Station, "_ingest", "links")
+        self.watch(Station, "_maintain_links", "links")
+        self.watch(Station, "_send", "links")
+        self.watch(Station, "_replan", "plans")
+        self.watch(Station, "search_on", "plans")
+        self.watch(DurableStation, "_collect", "results")
+        self.watch(Journal, "commit", "store")
 
 
 class CountedJournal(Journal):
-    """Adds up what commits take, and how many there are."""
+    """Counts commits and results; the times at which the last commit ended are those of `perf_counter` and of the processor."""
 
-    seconds, commits = 0.0, 0
+    commits, results_committed, committed_at, committed_cpu = 0, 0, 0.0, 0.0
 
-    def commit(self, *given, **named):
-        begin = time.perf_counter()
-        super().commit(*given, **named)
-        self.seconds += time.perf_counter() - begin
+    def commit(self, entries, results=(), *given, **named):
+        super().commit(entries, results, *given, **named)
         self.commits += 1
+        self.results_committed += len(results)
+        self.committed_at, self.committed_cpu = time.perf_counter(), time.process_time()
 
 
 class CountedWire:
@@ -64,87 +138,286 @@ def written_bytes():
     return int(next(line.split()[1] for line in text.splitlines() if line.startswith("write_bytes")))
 
 
-def measure(count):
+class Office:
+    """A station and its motes in virtual time; `every` replaces the interval of the extent."""
+
+    def __init__(self, folder, every=None):
+        self.folder, path = folder, SCENARIO
+        if every is not None:
+            path = shutil.copytree(SCENARIO.parent, folder / "lab") / SCENARIO.name
+            schema = path.with_name("schema.sneeql")
+            schema.write_text(schema.read_text().replace("every 30 sec", f"every {every}"))
+        self.scenario, self.journal = MoteScenario(str(path)), CountedJournal(folder)
+        self.make, self.now = make_factory(self.scenario.deployment, False), BEGIN_MS
+        self.durable = DurableStation(self.journal, self.make, BEGIN_MS)
+        self.motes = self.scenario.start(BEGIN_MS, 1, None)
+        self.wire = CountedWire(self.motes.wire)
+        self.durable.connect(self.wire)
+        self.objects = None
+
+    def look(self):
+        """Let motes and station live for a look; seconds of the station, and those of its processor."""
+        self.now += LOOK_MS
+        self.motes.advance(self.now)
+        begin, cpu = time.perf_counter(), time.process_time()
+        self.durable.step(self.now)
+        if self.objects is not None:
+            self.objects.tend(self.durable.station.world.live.keys(), self.now)
+        return time.perf_counter() - begin, time.process_time() - cpu
+
+    def submit(self, count):
+        """Submit so many queries, one each second; mean seconds of a submission."""
+        seconds = 0.0
+        for number in range(count):
+            begin = time.perf_counter()
+            self.durable.submit(write_query(number), self.now)
+            seconds += time.perf_counter() - begin
+            for _ in range(1_000 // LOOK_MS):
+                self.look()
+        return seconds / count
+
+    def live(self, span_ms):
+        """Let them live for a span."""
+        end = self.now + span_ms
+        while self.now < end:
+            self.look()
+
+
+def measure(count, span_ms, freezes, every=None):
     """By its name, each figure of an hour with so many queries."""
     folder = Path(tempfile.mkdtemp(prefix="moteloom-bench-"))
     try:
-        return _measure(count, folder)
+        warm_ms = WARM_MS if every is None else WARM_MS // 6
+        return _measure(Office(folder, every), count, warm_ms, span_ms, freezes)
     finally:
         shutil.rmtree(folder)
 
 
-def _measure(count, folder):
-    scenario = MoteScenario(str(SCENARIO))
-    journal = CountedJournal(folder)
-    make = make_factory(scenario.deployment, False)
-    durable = DurableStation(journal, make, BEGIN_MS)
-    motes = scenario.start(BEGIN_MS, 1, None)
-    wire = CountedWire(motes.wire)
-    durable.connect(wire)
-    now, submitting = BEGIN_MS, 0.0
-    for number in range(count):
-        begin = time.perf_counter()
-        durable.submit(QUERIES[number % 3].format(bound=20 + number % 40 / 10, width=59 + 60 * (number % 7)), now)
-        submitting += time.perf_counter() - begin
-    while now < BEGIN_MS + HOUR_MS // 6:  # motes receive their programs and begin
-        now += LOOK_MS
-        motes.advance(now)
-        durable.step(now)
-    looks, journal.seconds, journal.commits, wire.received = [], 0.0, 0, 0
-    all_looks, written = 0.0, written_bytes()
-    end = now + HOUR_MS
-    while now < end:
-        now += LOOK_MS
-        motes.advance(now)
-        commits, begin = journal.commits, time.perf_counter()
-        durable.step(now)
-        took = time.perf_counter() - begin
+def _measure(office, count, warm_ms, span_ms, freezes):
+    durable, journal, wire = office.durable, office.journal, office.wire
+    office.objects = LongLivedObjects() if freezes else None
+    shares = Shares()
+    shares.watch_station()
+    submitting = office.submit(count)
+    warm = [office.look()[1] for _ in range(warm_ms // LOOK_MS)]  # motes receive their programs, and plans are reviewed
+    looks, processor, seen, seen_cpu = [], [], [], []
+    wire.received = journal.commits = journal.results_committed = 0
+    shares.seconds.clear()
+    all_looks, all_cpu, written = 0.0, 0.0, written_bytes()
+    collections = gc.get_stats()[2]["collections"]
+    arrived = durable.station.archive.rows
+    end = office.now + span_ms
+    while office.now < end:
+        commits, results = journal.commits, journal.results_committed
+        office.motes.advance(office.now + LOOK_MS)
+        begin, cpu = time.perf_counter(), time.process_time()
+        took, took_cpu = office.look()
         all_looks += took
+        all_cpu += took_cpu
         if journal.commits > commits:
             looks.append(took)
+            processor.append(took_cpu)
+        if journal.results_committed > results:
+            seen.append(journal.committed_at - begin)
+            seen_cpu.append(journal.committed_cpu - cpu)
     written = written_bytes() - written
-    begin = time.perf_counter()
-    size = durable.snapshot(now)
-    snapshot = time.perf_counter() - begin
-    for _ in range(2 * 60 * 4):  # two minutes behind the snapshot are taken again by the next start
-        now += LOOK_MS
-        motes.advance(now)
-        durable.step(now)
-    journal.close()
-    begin = time.perf_counter()
-    again = DurableStation(journal := Journal(folder), make, now)
-    start = time.perf_counter() - begin
-    journal.close()
-    ms = np.array(looks) * 1_000
-    return {
-        "submit, mean ms": 1_000 * submitting / count,
-        "look, median ms": float(np.median(ms)),
-        "look, 99th percentile ms": float(np.percentile(ms, 99)),
-        "look, longest ms": float(ms.max()),
-        "journal's share of all looks": durable.journal.seconds / all_looks,
-        "core that looks take": all_looks / (HOUR_MS / 1_000),
-        "commits an hour": durable.journal.commits,
-        "bytes written for a byte received": written / wire.received,
-        "snapshot ms": 1_000 * snapshot,
-        "snapshot bytes": size,
-        "start ms": 1_000 * start,
-        "looks taken again": again.replayed,
+    arrived = durable.station.archive.rows - arrived
+    figures = {
+        "submit, mean ms": 1_000 * submitting,
+        "longest look before the hour, CPU ms": 1_000 * max(warm),
+        **_percentiles("look", looks),
+        **_percentiles("look, CPU,", processor),
+        **_percentiles("begin of a look until its results are committed,", seen),
+        **_percentiles("the same, CPU,", seen_cpu),
+        **{f"{part}'s share of all looks": shares.seconds[part] / all_looks for part in sorted(shares.seconds)},
+        "CPU seconds of looks an hour": all_cpu * HOUR_MS / span_ms,
+        "readings and reports that arrived, a second": arrived / (span_ms / 1_000),
+        "CPU ms of looks for a reading or report": 1_000 * all_cpu / max(1, arrived),
+        "commits an hour": journal.commits * HOUR_MS / span_ms,
+        "results committed an hour": journal.results_committed * HOUR_MS / span_ms,
+        "bytes written for a byte received": written / max(1, wire.received),
+        "full collections": gc.get_stats()[2]["collections"] - collections,
     }
+    begin = time.perf_counter()
+    figures["snapshot bytes"] = durable.snapshot(office.now)
+    figures["snapshot ms"] = 1_000 * (time.perf_counter() - begin)
+    office.live(2 * 60 * 1_000)  # two minutes behind the snapshot are taken again by the next start
+    journal.close()
+    begin = time.perf_counter()
+    again = DurableStation(reopened := Journal(office.folder), office.make, office.now)
+    figures["start ms"], figures["looks taken again"] = 1_000 * (time.perf_counter() - begin), again.replayed
+    reopened.close()
+    return figures
+
+
+def _percentiles(name, seconds):
+    ms = np.array(seconds) * 1_000
+    return {
+        f"{name} median ms": float(np.median(ms)),
+        f"{name} 99th percentile ms": float(np.percentile(ms, 99)),
+        f"{name} longest ms": float(ms.max()),
+    }
+
+
+# --- by the clock of the machine ---------------------------------------------------------------------------------------
+
+
+def measure_live(count, seconds):
+    """How late results reach a client that follows all queries, in real time, behind the look that could know them."""
+    from basestation.rest.limits import RequestLimits
+    from basestation.station.live_control import LiveControl
+    from basestation.station.rest_server import RestServer
+    from basestation.station.runner import Runner, ScaledClock
+
+    folder = Path(tempfile.mkdtemp(prefix="moteloom-bench-"))
+    try:
+        office = Office(folder)
+        office.submit(count)
+        office.live(WARM_MS // 3)
+        clock = ScaledClock(time.monotonic, office.now)
+        runner = Runner(office.durable, clock, office.motes, objects=LongLivedObjects())
+        thread = threading.Thread(target=runner.run)
+        limits = RequestLimits(requests_per_second=1e9, burst=10**9, open_requests=10**6)
+        with RestServer(LiveControl(runner), None, limits=limits) as rest:
+            first = [office.journal.bounds(number)[1] - 1 for number in range(1, count + 1)]
+            thread.start()
+            begun = time.monotonic()
+            offset_ms = clock.now_ms() - begun * 1_000
+            cpu = time.process_time()
+            client = subprocess.run(
+                [sys.executable, "-m", "bench.station", "--follow", rest.url, json.dumps(first), str(seconds)],
+                cwd=record.ROOT, stdout=subprocess.PIPE, text=True, check=True,
+            )  # fmt: skip
+            cpu = (time.process_time() - cpu) / (time.monotonic() - begun)
+            runner.stop()
+            thread.join()
+        late = []
+        database = sqlite3.connect(folder / "station.db")
+        for query, number, read_at in json.loads(client.stdout):
+            statement = "SELECT at_ms FROM results WHERE query = ? AND first <= ? AND behind > ?"
+            [at_ms] = database.execute(statement, (query, number, number)).fetchone()
+            late.append(read_at - (at_ms - at_ms % LOOK_MS - offset_ms) / 1_000)
+        database.close()
+        return {
+            **_percentiles("due look until a client has the result,", late),
+            "results read": len(late),
+            "share of a core, with motes": cpu,
+        }
+    finally:
+        shutil.rmtree(folder)
+
+
+async def follow(url, first, seconds):
+    """(query, number, time) of each event of the streams of all queries, behind the `first` of each."""
+    import httpx
+
+    found, prefix = [], "id: "
+
+    async def follow_one(client, query, after):
+        headers = {"accept": "text/event-stream"}
+        async with client.stream("GET", f"/v1/queries/{query}/results?after={after}", headers=headers) as answer:
+            async for line in answer.aiter_lines():
+                if line.startswith(prefix):
+                    found.append((query, int(line.rpartition("-")[2]), time.monotonic()))
+
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(base_url=url, timeout=None, limits=limits) as client:
+        tasks = [asyncio.create_task(follow_one(client, query, after)) for query, after in enumerate(first, 1)]
+        await asyncio.wait(tasks, timeout=seconds)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return found
+
+
+# --- pushed batches ----------------------------------------------------------------------------------------------------
+
+
+def measure_pushes(count, length, seconds):
+    """Durable readings a second of pushed batches, and the share that the engine takes of it."""
+    folder = Path(tempfile.mkdtemp(prefix="moteloom-bench-"))
+    try:
+        catalog, shares = read_schema(PUSHED), Shares()
+        journal = CountedJournal(folder)
+        durable = DurableStation(
+            journal, lambda wire, now: Station(catalog, wire, MemoryArchive(), boot=1, now_ms=now), BEGIN_MS
+        )
+        for number in range(count):
+            durable.submit(write_query(number, PUSHED_QUERIES), BEGIN_MS)
+        shares.watch_station()
+        chance, now, taken, whole, readings = np.random.default_rng(1), BEGIN_MS, 0.0, [], 0
+        while taken < seconds:
+            now += 1_000
+            values = {
+                "site": np.arange(length) % 54,
+                "temp": np.round(chance.normal(22, 2, length), 2),
+                "light": chance.integers(0, 4_095, length),
+            }
+            tick = np.full(length, now // 1_000)
+            tuples = PushedTuples(tick, np.ones(length, bool), values, {}, ())
+            begin = time.perf_counter()
+            durable.take_data(Upload(PUSH, now, "ticks", encode_tuples(tuples)), "")
+            durable.step(now)
+            whole.append(time.perf_counter() - begin)
+            taken += whole[-1]
+            readings += length
+        journal.close()
+        return {
+            "durable readings a second": readings / taken,
+            "engine's readings a second": readings / shares.seconds["engine"],
+            "durable rate as a share of the engine's": shares.seconds["engine"] / taken,
+            "store's share": shares.seconds["store"] / taken,
+            "results's share": shares.seconds["results"] / taken,
+            "rows of answers for a reading": sum(durable.station.accounts.of(n).rows for n in range(1, count + 1))
+            / readings,
+            "batch, median ms": 1_000 * float(np.median(whole)),
+        }
+    finally:
+        shutil.rmtree(folder)
+
+
+# --- command -----------------------------------------------------------------------------------------------------------
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--full", action="store_true", help="all kinds, also with 1,000 queries")
+    parser.add_argument("--kinds", nargs="+", choices=SECONDS, help="default: epochs")
+    parser.add_argument("--counts", type=int, nargs="+", help="numbers of queries; default: 10 and 100")
+    parser.add_argument("--seconds", type=int, help="measured of each; default: an hour of epochs, minutes of others")
+    parser.add_argument("--collect", action="store_true", help="without LongLivedObjects")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--follow", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.follow:
+        url, first, seconds = given.follow
+        print(json.dumps(asyncio.run(follow(url, json.loads(first), float(seconds)))))
+        return
     if given.one:
-        print(json.dumps(measure(given.one)))
+        print(json.dumps(_measure_one(**json.loads(given.one))))
         return
     figures = []
-    for count in COUNTS:
-        for name, value in record.child("bench.station", "--one", str(count)).items():
-            print(f"{count} queries, {name}: {value:,.3f}")
-            figures.append((f"54 motes, {count} queries", name, round(value, 4), ""))
-    record.keep_figures("station", "default", figures)
+    for kind in given.kinds or (SECONDS if given.full else ("epochs",)):
+        for count in given.counts or (COUNTS if given.full else COUNTS[:2]):
+            seconds = given.seconds or SECONDS[kind]
+            one = {"kind": kind, "count": count, "seconds": seconds, "freezes": not given.collect}
+            for length in BATCHES if kind == "push" else (None,):
+                case = f"{kind}, {count} queries, {seconds} s" + (f", batches of {length:,}" if length else "")
+                case += ", collector as it is" if given.collect else ""
+                for figure, value in record.child(
+                    "bench.station", "--one", json.dumps(one | {"length": length})
+                ).items():
+                    print(f"{case}, {figure}: {value:,.3f}", flush=True)
+                    figures.append((case, figure, round(value, 4), ""))
+    record.keep_figures("station", "full" if given.full else "default", figures)
+
+
+def _measure_one(kind, count, seconds, freezes, length):
+    if kind == "live":
+        return measure_live(count, seconds)
+    if kind == "push":
+        return measure_pushes(count, length, seconds)
+    return measure(count, seconds * 1_000, freezes, "1 sec" if kind == "fast" else None)
 
 
 if __name__ == "__main__":
