@@ -251,6 +251,15 @@ class Engine(StepLoop):
                 first = max(first, min(self._intakes.first_tick(extent), self.clock + 1))
         return first
 
+    @property
+    def first_due(self) -> dict[str, int]:
+        """By sensed extent that was ever scheduled, its first due tick (12.3)."""
+        return self._intakes.first_due
+
+    def postpone(self, first_due: Mapping[str, int]) -> None:
+        """Let nothing of some sensed extents be due before a tick; before the first query."""
+        self._intakes.postpone(first_due)
+
     def prune(self) -> None:
         """Drop what no window and no horizon can reach; live only, since a recording keeps its beginning.
 

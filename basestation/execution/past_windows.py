@@ -128,7 +128,7 @@ def _find_divided(plan: Plan, engine: Engine, since: int) -> PastRange | None:
     nodes = list(walk(plan.root))
     reach = max((-node.begin for node in nodes if isinstance(node, TimeWindow)), default=0)
     extents = {node.extent.name: node.extent for node in nodes if isinstance(node, StreamAcquire | StreamReceive)}
-    seam = first + reach
+    seam = first + reach + find_overlap(plan)
     is_over = options.run_for is not None and since + options.run_for <= seam
     if since - reach >= first or not extents or is_over or seam > engine.clock + 1:
         return None
@@ -199,6 +199,13 @@ def _has_time_windows_alone(plan: Plan) -> bool:
     return not plan.is_one_off and isinstance(plan.root, WindowNode) and not _reads_index(plan)
 
 
+def find_overlap(plan: Plan) -> int:
+    """How long after its tick a window is combined with those of other inputs; 0 where all have one slide (semantics 4)."""
+    slides = {node.slide for node in walk(plan.root) if isinstance(node, TimeWindow)}
+    slides |= {node.interval for node in walk(plan.root) if isinstance(node, Scan)}
+    return max(slides) if len(slides) > 1 else 0
+
+
 def _is_revised(extent: Extent) -> bool:
     """Whether each tuple that is taken belongs to the windows of its tick: none is dropped or appended for being late."""
     is_stream = extent.kind is not ExtentKind.STORED and extent.late is LatePolicy.REVISE
@@ -206,10 +213,14 @@ def _is_revised(extent: Extent) -> bool:
 
 
 def from_seam(plan: Plan, past: PastRange) -> Plan:
-    """The query that answers the windows from the seam on. Where an engine of its own replays it, motes deliver its readings one by one."""
+    """The query that answers the windows from the seam on; it begins before where these are combined with earlier ones.
+
+    Where an engine of its own replays it, motes deliver its readings one by one.
+    """
     options = plan.options
-    run_for = None if options.run_for is None else options.run_for - (past.seam - past.since)
-    since = None if past.is_replayed else past.seam
+    early = 0 if past.is_replayed else min(find_overlap(plan), past.seam - past.since)
+    run_for = None if options.run_for is None else options.run_for - (past.seam - past.since) + early
+    since = None if past.is_replayed else past.seam - early
     options = replace(options, since=since, since_ago=None, run_for=run_for, whole_readings=past.is_replayed)
     return replace(plan, options=options)
 
@@ -226,16 +237,17 @@ class PastWindows:
         tables: Tables,
         recalled: Mapping[str, Batch],
         slices: int,
+        first_due: Mapping[str, int],
         timer: Timer,
     ) -> None:
-        """`recalled` are the current tuples, by extent and in the order of their ticks."""
+        """`recalled` are the current tuples, by extent and in the order of their ticks; `first_due` when motes began to sample each."""
         self._number, self._past = number, past
         self._extents = frozenset(extent.name for extent in past.extents)
         self._archived, self.slices, self.answered = dict(recalled), slices, 0
         self._later: list[tuple[str, Batch] | Correction | int] = []
         """Deliveries and corrections while slices were missing, in order; a number ends that clock tick."""
-        self._engine = _begin_engine(past.begin, catalog, tables, timer)
-        options = replace(plan.options, since=None, since_ago=None, run_for=None)
+        self._engine = _begin_engine(past.begin, catalog, tables, first_due, timer)
+        options = replace(plan.options, since=past.since, since_ago=None, run_for=None)
         self._engine.add(number, replace(plan, options=options))
         if number in self._engine:  # else there was no memory for it, which the first answer says
             self._engine.limit(number, past.since, past.seam - 1)
@@ -325,13 +337,14 @@ class ReplayedQuery:
         recalled: Mapping[str, Batch],
         clock: int,
         reads: Mapping[str, tuple[str, ...]],
+        first_due: Mapping[str, int],
         timer: Timer,
     ) -> None:
         """Take the archived deliveries and corrections up to the end of `clock`, each at its clock tick, and begin the query then."""
         self._number, self._reads = number, frozenset(extent.name for extent in past.extents)
         first = min((int(batch.tick.min()) for batch in recalled.values() if len(batch)), default=past.since)
         begin = min(clock, past.since, max(past.begin, first))
-        self._engine = engine = _begin_engine(begin, catalog, tables, timer)
+        self._engine = engine = _begin_engine(begin, catalog, tables, first_due, timer)
         engine.announce(number, plan)
         self._replay(recalled, catalog, clock)
         options = plan.options
@@ -408,8 +421,9 @@ def _share_of(number: int, engine: Engine) -> OperatorShare:
     return engine.share(number) if number in engine else OperatorShare(0.0, 0.0)
 
 
-def _begin_engine(begin: int, catalog: Catalog, tables: Tables, timer: Timer) -> Engine:
+def _begin_engine(begin: int, catalog: Catalog, tables: Tables, first_due: Mapping[str, int], timer: Timer) -> Engine:
     engine = Engine(catalog, begun=begin, timer=timer)
+    engine.postpone(first_due)
     for name, versions in tables.items():
         for version in versions:
             engine.load(name, version.tick, version.columns)

@@ -59,6 +59,10 @@ class EpochProgress:
         if self.begun == NEVER:
             self.begun = grid_at_or_after(tick, self.interval)
 
+    def postpone(self, tick: int) -> None:
+        """Let nothing be due before a tick: the extent was not sampled then."""
+        self.begun = max(self.begun, tick)
+
     def _keys(self, ticks: IntArray, sites: IntArray) -> EpochKeys:
         last = self._last_keys
         if last is None or last[0] is not ticks or last[1] is not sites:

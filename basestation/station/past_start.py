@@ -29,9 +29,13 @@ class PastStart:
         number, tables, catalog = query.number, engine.stored_versions(), engine.catalog
         if not self.past.is_replayed:
             slices = count_slices(self.plan, self.past, {name: len(batch) for name, batch in self.recalled.items()})
-            return PastWindows(number, self.plan, self.past, catalog, tables, self.recalled, slices, TIMER)
+            return PastWindows(
+                number, self.plan, self.past, catalog, tables, self.recalled, slices, engine.first_due, TIMER
+            )
         clock, reads = engine.clock, query.read_columns
-        found = ReplayedQuery(number, self.plan, self.past, catalog, tables, self.recalled, clock, reads, TIMER)
+        found = ReplayedQuery(
+            number, self.plan, self.past, catalog, tables, self.recalled, clock, reads, engine.first_due, TIMER
+        )
         if self.is_resumed:
             found.begin_at(clock + 1)
         return found

@@ -16,7 +16,7 @@ from basestation.controller.world import World
 from basestation.downlink import QueryChange, deploy
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.engine import Engine
-from basestation.execution.past_windows import PastRange, counts_from_start
+from basestation.execution.past_windows import PastRange, counts_from_start, find_overlap
 from basestation.execution.plan_checks import start_tick
 from basestation.planner.plan import Plan
 from gateway.diagnostics import Diagnostic, DiagnosticError
@@ -108,7 +108,8 @@ def plan_resumption(query: QueryRecord, world: World, now: int) -> Plan:
     if begin is None:
         options = replace(options, run_for=rest)
     elif begin < now and not counts_from_start(plan):
-        options = replace(options, since=now, since_ago=None, run_for=rest)
+        since = max(begin, now - find_overlap(plan))
+        options = replace(options, since=since, since_ago=None, run_for=None if rest is None else rest + now - since)
     else:
         options = replace(options, since=begin, since_ago=None)
     return replace(plan, options=options)

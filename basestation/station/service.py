@@ -183,8 +183,8 @@ class Station:
         """Answer the past windows of a query from archived tuples; the query as it is then."""
         number = query.number
         if start is not None and query.live:
-            if start.past.is_replayed and number in self.engine:
-                self.engine.limit(number, NEVER - 1, NEVER)  # it runs there for its schedules alone
+            if number in self.engine:  # replayed, it runs there for its schedules alone
+                self.engine.limit(number, NEVER - 1 if start.past.is_replayed else start.past.seam, NEVER)
             while number in self.past.held:  # of a query that was paused before it had answered its past
                 self._publish_past(number, self.past.advance(number, now_ms), now_ms)
             windows = start.make_engine(query, self.engine)

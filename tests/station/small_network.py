@@ -56,9 +56,9 @@ class CrashingJournal(Journal):
 class SmallNetwork:
     """Two motes that live on while the station's process ends and starts again."""
 
-    def __init__(self, folder: Path, catalog: Catalog = CATALOG) -> None:
+    def __init__(self, folder: Path, catalog: Catalog = CATALOG, begin_ms: int = BEGIN_MS) -> None:
         self.catalog = catalog
-        trace, kernel = Trace(), Kernel(BEGIN_MS * 1_000)
+        trace, kernel = Trace(), Kernel(begin_ms * 1_000)
         air = RadioMedium(kernel, trace, NullChannel())
         sensors = (
             Sensor("temperature", Wave(mean=20.0, swing=3.0, period_ms=600_000, per_site=0.1), scale=2),
@@ -68,7 +68,7 @@ class SmallNetwork:
         gateway = Gateway(COORDINATOR, motes[0].forwarder.timing, kernel, air, trace)
         self.wire, self.network = connect(lambda end: MoteNetwork(kernel, trace, motes, [gateway], end))
         self.wire.open()
-        self.folder, self.now_ms = folder, BEGIN_MS
+        self.folder, self.now_ms = folder, begin_ms
         self.start()
 
     def start(self) -> None:

@@ -236,6 +236,51 @@ def network(tmp_path):
     network.end()
 
 
+@pytest.mark.promise("history-is-live")
+@pytest.mark.parametrize("form", ["{}", "RSTREAM({})"])
+def test_no_reading_is_due_before_motes_began_to_sample(network, form):
+    """
+    first query over field    + 20 s: SINCE    + 100 s: submitted; the first window reaches back 60 s
+    """
+    text = form.format("SELECT COUNT(*) AS n FROM field [FROM NOW-60 TO NOW SLIDE 10 SEC]")
+    always, begun = network.submit(text), network.now_ms // CATALOG.tick_ms
+    network.live(100)
+    number = network.submit(f"{text} SINCE {begun + 20}")
+    assert number in network.durable.station.past.by_query
+    network.live(30)
+    expected, found = (
+        {
+            line["tick"]: line["coverage"]
+            for line in map(json.loads, network.answers(of).splitlines())
+            if "coverage" in line
+        }
+        for of in (always, number)
+    )
+    assert found == {tick: coverage for tick, coverage in expected.items() if tick >= begun + 20} and len(found) > 8
+
+
+@pytest.mark.promise("history-is-live")
+def test_windows_with_own_slides_are_combined_across_the_seam(network):
+    """
+    since                  seam
+    ──┼──5────5────5────5────┼5────5──▶   at each tick of one, the most recent window of the other,
+      └─────7──────7──────7──┼───7────▶   also where that lies before the seam; none before SINCE
+    """
+    windows = "traffic [FROM NOW-4 TO NOW SLIDE 5 SEC] t, traffic [FROM NOW-9 TO NOW SLIDE 7 SEC] u"
+    text = f"SELECT t.lane, COUNT(*) AS n FROM {windows} WHERE t.lane = u.lane GROUP BY t.lane"
+    always = network.submit(text)
+    for _ in range(12):
+        network.live(6)
+        upload(network, [{"lane": 1}])
+    begin = network.now_ms // CATALOG.tick_ms - 45
+    number = network.submit(f"{text} SINCE {begin}")
+    assert isinstance(network.durable.station.past.by_query[number], PastWindows)
+    network.live(20)
+    first = max(-(-begin // slide) * slide for slide in (5, 7))
+    expected = {key: found for key, found in answers(network, always).items() if key >= first}
+    assert answers(network, number) == expected and len(expected) > 12
+
+
 def since(network, seconds):
     return f"{COUNT} SINCE {network.now_ms // CATALOG.tick_ms - seconds}"
 

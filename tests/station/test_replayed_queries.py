@@ -11,7 +11,7 @@ from basestation.controller.admission import bind_single_query
 from basestation.controller.requirements import split_plan
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
-from basestation.execution.past_windows import PastRange, from_seam
+from basestation.execution.past_windows import PastRange, PastWindows, from_seam
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.deployed_catalog import read_deployed_catalog
@@ -19,21 +19,25 @@ from basestation.planner.rewriter import rewrite
 from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
 from basestation.results.wire import numbered_lines
+from basestation.station import past_size
 from basestation.station.journal import Command, Upload
 from basestation.station.past_answers import PastAnswers
 from basestation.station.past_reader import MOST_QUERIES
 from basestation.station.service import Station
 from basestation.station.uploads import LOAD, encode_tuples
 from basestation.updates.update import split_by_query
+from gateway.diagnostics import DiagnosticError
 from innet.placement.placement import conditions
 from simulator.scenario import read_scenario
 from tests.simulation.scenario_judge import FOLDER
+from tests.station.past_queries import PastQueryMaker
 from tests.station.small_network import BEGIN_MS
 from tests.station.test_archived_corrections import STATEMENTS
 from tests.station.test_past_windows import (
     CATALOG,
     COUNT,
     MORE_RUNS,
+    QUERIES,
     SHORT,
     TRAFFIC,
     PastNetwork,
@@ -67,6 +71,9 @@ WITHOUT = (
     "SELECT site, COUNT(*) AS n, SUM(volt) AS v FROM field.HISTORY [SCAN 10 SEC] GROUP BY site",
     "SELECT COUNT(*) AS n FROM traffic [FROM NOW-9 TO NOW SLIDE 5 SEC] t, traffic.HISTORY [SCAN 5 SEC] h WHERE t.lane = h.lane",
 )
+DIVIDED = tuple(f"{text} SINCE {{}}" for text in QUERIES)
+MIDNIGHT_MS = 1_763_510_400_000
+"""Most runs begin shortly before it, so that the archive has files of two days."""
 
 RECENT = tuple(
     text if text.startswith("INSERT") else f"{text}{' AND' if 'WHERE' in text else ' WHERE'} tick > {{recent}}"
@@ -183,26 +190,40 @@ def test_replayed_query_answers_as_one_replay_of_everything(tmp_path, rng, count
     for run in range(least + MORE_RUNS):
         if run >= least and kinds["from the archive"] and kinds["with an answer"]:
             break
-        network = RecordedNetwork(tmp_path / str(run), CATALOG)
+        monkeypatch.setattr(past_size, "SLICE_TUPLES", rng.choice([5, 12, 50_000]))
+        begin_ms = BEGIN_MS if rng.random() < 0.3 else MIDNIGHT_MS - rng.randint(10, 120) * 1_000
+        network = RecordedNetwork(tmp_path / str(run), CATALOG, begin_ms)
         begun = network.now_ms // CATALOG.tick_ms
         network.everything = everything = Everything(monkeypatch, begun)
         network.submit("SELECT site, volt FROM field")
-        for _ in range(counts(14, 25)):
+        for _ in range(counts(14, 16)):
             disturb(network, rng, RECENT)
-        submitted, texts = [], {}
-        for text in rng.sample([*SINCE, *WITHOUT], counts(5, MOST_QUERIES)):
-            text = text.format(max(begun + 30, network.now_ms // CATALOG.tick_ms - rng.randint(30, 60)))
-            plan = bind_single_query(text, network.durable.station.world)
-            number = network.submit(text)
+        submitted, texts, maker = [], {}, PastQueryMaker(rng)
+        for _ in range(counts(10, 30)):
+            now, first = (
+                network.now_ms // CATALOG.tick_ms,
+                begun + 60,
+            )  # windows and loops reach back to no tick before all
+            if now <= first or rng.random() < 0.5 or network.durable.station.past_count >= MOST_QUERIES:
+                disturb(network, rng, RECENT)
+                continue
+            since = max(first, now - rng.randint(10, 80))
+            listed = rng.choice([*SINCE, *WITHOUT, *DIVIDED]).format(since)
+            text = maker.query(since, now) if rng.random() < 0.6 else listed
+            try:
+                plan = bind_single_query(text, network.durable.station.world)
+                number = network.submit(text)
+            except DiagnosticError as why:  # FOR is over before now
+                assert "the first possible tick" in str(why) and " FOR " in text, text
+                continue
             is_replayed = number in network.durable.station.past.by_query
             kinds["from the archive" if is_replayed else "from the log"] += 1
+            kinds["divided at a seam"] += isinstance(network.durable.station.past.by_query.get(number), PastWindows)
             texts[number] = text
             if "ROWS" in text and not is_replayed:
                 continue  # rows before SINCE reach as far back as the log (1.1), and this log is short
             submitted.append((number, plan, network.durable.station.engine.clock + 1))
-            if rng.random() < 0.5:
-                disturb(network, rng, RECENT)
-        for _ in range(counts(5, 10)):
+        for _ in range(counts(5, 8)):
             disturb(network, rng, RECENT)
         network.live(8)
         replayed = everything.replay(submitted, network.durable.station.engine.clock)

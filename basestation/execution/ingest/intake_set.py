@@ -16,6 +16,7 @@ from basestation.execution.ingest.partial_intake import PartialIntake
 from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.interfaces import DeliveryIntake
 from basestation.planner.plan import Correction
+from basestation.progress.watermark import NEVER
 from innet.operators.acquire import find_acquires
 from innet.operators.fold import Fold
 
@@ -87,6 +88,17 @@ class IntakeSet:
             return self.tables[extent.name].begun
         intake = self.extents[extent.name]
         return max(intake.begun, intake.unfiltered_from)
+
+    @property
+    def first_due(self) -> dict[str, int]:
+        """By sensed extent that was ever scheduled, its first due tick."""
+        begun = {name: intake.epochs.begun for name, intake in self.extents.items() if intake.epochs is not None}
+        return {name: tick for name, tick in begun.items() if tick < NEVER}
+
+    def postpone(self, first_due: Mapping[str, int]) -> None:
+        """Let nothing of some sensed extents be due before a tick."""
+        for name, tick in first_due.items():
+            self.extents[name].sensed_epochs.postpone(tick)
 
     @property
     def held(self) -> int:
