@@ -7,9 +7,8 @@ and configures motes, `store` commits, `results` writes answers as JSON, `plans`
 
 `--kinds` chooses: `epochs` is the above. `live` runs a station by the clock of the machine, with its REST interface, and follows each query
 from another process: a result is late by the time from the look at which the station could know it until the client has read it.
-`fast` samples every second. `push` delivers batches to a station and compares with the time that its engine takes of it. `--collect`
-leaves the garbage collector of Python as it is, for comparison with `LongLivedObjects`. The longest figures are those of 1,000
-queries: they need a quarter of an hour.
+`fast` samples every second. `push` delivers batches to a station and compares with the time that its engine takes of it. The longest
+figures are those of 1,000 queries: they need a quarter of an hour.
 """
 
 import argparse
@@ -36,7 +35,6 @@ from basestation.planner.catalog import read_schema
 from basestation.station.assembly import make_factory
 from basestation.station.durable import DurableStation
 from basestation.station.journal import Journal, Upload
-from basestation.station.long_lived_objects import LongLivedObjects
 from basestation.station.service import Station
 from basestation.station.uploads import PUSH, encode_tuples
 from basestation.testbed.live_motes import MoteScenario
@@ -153,7 +151,6 @@ class Office:
         self.motes = self.scenario.start(BEGIN_MS, 1, None)
         self.wire = CountedWire(self.motes.wire)
         self.durable.connect(self.wire)
-        self.objects = None
 
     def look(self):
         """Let motes and station live for a look; seconds of the station, and those of its processor."""
@@ -161,8 +158,6 @@ class Office:
         self.motes.advance(self.now)
         begin, cpu = time.perf_counter(), time.process_time()
         self.durable.step(self.now)
-        if self.objects is not None:
-            self.objects.tend(self.durable.station.world.live.keys(), self.now)
         return time.perf_counter() - begin, time.process_time() - cpu
 
     def submit(self, count):
@@ -183,19 +178,18 @@ class Office:
             self.look()
 
 
-def measure(count, span_ms, freezes, every=None):
+def measure(count, span_ms, every=None):
     """By its name, each figure of an hour with so many queries."""
     folder = Path(tempfile.mkdtemp(prefix="moteloom-bench-"))
     try:
         warm_ms = WARM_MS if every is None else WARM_MS // 6
-        return _measure(Office(folder, every), count, warm_ms, span_ms, freezes)
+        return _measure(Office(folder, every), count, warm_ms, span_ms)
     finally:
         shutil.rmtree(folder)
 
 
-def _measure(office, count, warm_ms, span_ms, freezes):
+def _measure(office, count, warm_ms, span_ms):
     durable, journal, wire = office.durable, office.journal, office.wire
-    office.objects = LongLivedObjects() if freezes else None
     shares = Shares()
     shares.watch_station()
     submitting = office.submit(count)
@@ -275,7 +269,7 @@ def measure_live(count, seconds):
         office.submit(count)
         office.live(WARM_MS // 3)
         clock = ScaledClock(time.monotonic, office.now)
-        runner = Runner(office.durable, clock, office.motes, objects=LongLivedObjects())
+        runner = Runner(office.durable, clock, office.motes)
         thread = threading.Thread(target=runner.run)
         limits = RequestLimits(requests_per_second=1e9, burst=10**9, open_requests=10**6)
         with RestServer(LiveControl(runner), None, limits=limits) as rest:
@@ -385,7 +379,6 @@ def main():
     parser.add_argument("--kinds", nargs="+", choices=SECONDS, help="default: epochs")
     parser.add_argument("--counts", type=int, nargs="+", help="numbers of queries; default: 10 and 100")
     parser.add_argument("--seconds", type=int, help="measured of each; default: an hour of epochs, minutes of others")
-    parser.add_argument("--collect", action="store_true", help="without LongLivedObjects")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--follow", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -400,10 +393,9 @@ def main():
     for kind in given.kinds or (SECONDS if given.full else ("epochs",)):
         for count in given.counts or (COUNTS if given.full else COUNTS[:2]):
             seconds = given.seconds or SECONDS[kind]
-            one = {"kind": kind, "count": count, "seconds": seconds, "freezes": not given.collect}
+            one = {"kind": kind, "count": count, "seconds": seconds}
             for length in BATCHES if kind == "push" else (None,):
                 case = f"{kind}, {count} queries, {seconds} s" + (f", batches of {length:,}" if length else "")
-                case += ", collector as it is" if given.collect else ""
                 for figure, value in record.child(
                     "bench.station", "--one", json.dumps(one | {"length": length})
                 ).items():
@@ -412,12 +404,12 @@ def main():
     record.keep_figures("station", "full" if given.full else "default", figures)
 
 
-def _measure_one(kind, count, seconds, freezes, length):
+def _measure_one(kind, count, seconds, length):
     if kind == "live":
         return measure_live(count, seconds)
     if kind == "push":
         return measure_pushes(count, length, seconds)
-    return measure(count, seconds * 1_000, freezes, "1 sec" if kind == "fast" else None)
+    return measure(count, seconds * 1_000, "1 sec" if kind == "fast" else None)
 
 
 if __name__ == "__main__":

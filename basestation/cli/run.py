@@ -150,7 +150,6 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.journal import Journal
     from basestation.station.limit_enforcer import LimitEnforcer
     from basestation.station.live_control import LiveControl
-    from basestation.station.long_lived_objects import LongLivedObjects
     from basestation.station.past_reader import PastReader
     from basestation.station.recovery import PROGRAM
     from basestation.station.rest_server import RestServer
@@ -193,7 +192,6 @@ def _run(options: argparse.Namespace) -> int:
             archive=ArchiveMaintenance(durable, archive, settings, options.archive),
             file_check=FileCheck(journal.path),
             enforcer=LimitEnforcer(durable, _seconds),
-            objects=LongLivedObjects(),
         )
         access, first_token = (None, None) if options.no_token else open_station_access(options.data)
         publisher = make_publisher(options, journal)

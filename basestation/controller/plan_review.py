@@ -12,15 +12,17 @@ from basestation.controller.world import World
 
 QUERIES_AT_ONCE = 10
 """With so many live queries or fewer, a review ends in the look in which it begins; with more it takes a look for each query."""
+MOST_DROPPED = 3
+"""Where so many reviews in a row were dropped because queries or routes changed, the next one ends in the look in which it begins."""
 
 
 class PlanReview:
     """A review of the plans of a world from a tick on. A copy or a pickle of it begins its search anew."""
 
-    def __init__(self, world: World, now: int, min_saving: float) -> None:
+    def __init__(self, world: World, now: int, min_saving: float, at_once: bool = False) -> None:
         self._world, self._now, self._min_saving = world, now, min_saving
         count = len(world.live)
-        self._looks_left = 0 if count <= QUERIES_AT_ONCE else count
+        self._looks_left = 0 if at_once or count <= QUERIES_AT_ONCE else count
         self._forget_search()
 
     def _forget_search(self) -> None:

@@ -182,6 +182,8 @@ class DurableStation(CommittedStation):
         self.commit_or_refuse()  # first, so that the journal knows the key of a command that waited for room
         before = self._find_repeated(asked, key)
         if before is not None and before[2] is not None:
+            if self.journal.owner(before[2]) != owner:
+                raise KeyReusedError("this key was used for a query of another user", "choose a new Idempotency-Key")
             return before[2]
         check_name(name, owner, self.station.world, self.journal)
         command.encode()  # raises here, before anything is taken for it

@@ -151,7 +151,9 @@ class LiveControl(UploadControl, JobControl):
         if before is not None and before[0] == "replace":
             number = int(json.loads(before[1])["number"])
             replaced = self._journal.query(number)
-            if replaced is not None and json.loads(replaced)["name"] == split_name(query)[1]:
+            owner, name = split_name(query)
+            is_named = replaced is not None and json.loads(replaced)["name"] == name
+            if is_named and owner in (None, self._journal.owner(number)):
                 return number
         return self.number_of(query, only, own)
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from basestation.station.archive_maintenance import ArchiveMaintenance
     from basestation.station.file_check import FileCheck
     from basestation.station.limit_enforcer import LimitEnforcer
-    from basestation.station.long_lived_objects import LongLivedObjects
 
 Found = TypeVar("Found")
 
@@ -102,11 +101,10 @@ class Runner:
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
                  snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress,
                  budget: Budget | None = None, archive: "ArchiveMaintenance | None" = None,
-                 file_check: "FileCheck | None" = None, enforcer: "LimitEnforcer | None" = None,
-                 objects: "LongLivedObjects | None" = None) -> None:  # fmt: skip
-        """After each snapshot it drops the results, events and commands above the `budget`. `objects` belong to a process of its own."""
+                 file_check: "FileCheck | None" = None, enforcer: "LimitEnforcer | None" = None) -> None:  # fmt: skip
+        """After each snapshot it drops the results, events and commands above the `budget`."""
         self._budget = budget or Budget()
-        self._archive, self._file_check, self._enforcer, self._objects = archive, file_check, enforcer, objects
+        self._archive, self._file_check, self._enforcer = archive, file_check, enforcer
         self.damage: str | None = None  # what the check of the file has found
         self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms
@@ -214,8 +212,6 @@ class Runner:
                 self.durable.snapshot_ms == now_ms
             ):  # it was tried; where it fails, results and the log still have their limits
                 self.durable.trim(now_ms, self._budget)
-        if self._objects is not None:
-            self._objects.tend(self.durable.station.world.live.keys(), now_ms)
 
     def _note_change(self, now_ms: int, what: str, was: bool, now: bool, why: str | None) -> None:
         if was != now:

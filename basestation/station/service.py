@@ -29,7 +29,7 @@ from basestation.controller.expiry import expire_queries
 from basestation.controller.lifetime import recheck_lifetimes
 from basestation.controller.migration import MigrationEvent, MigrationListener, advance_migrations, start_migrations
 from basestation.controller.network_plan import PlanCache
-from basestation.controller.plan_review import PlanReview
+from basestation.controller.plan_review import MOST_DROPPED, PlanReview
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
 from basestation.controller.world import World
 from basestation.execution.columns.window_batch import NEVER
@@ -78,7 +78,9 @@ class Station:
     plans; `on_migration` is called then.
     """
 
-    _review: PlanReview | None = None  # a default of the class: the state of an older program has none
+    # Defaults of the class: the state of an older program has none.
+    _review: PlanReview | None = None
+    _dropped_reviews = 0  # in a row
 
     def __init__(
         self,
@@ -436,7 +438,8 @@ class Station:
             world = recheck_lifetimes(on_agenda_start(world, plans), plans)
         world, begins = self._prepare_review(world)
         if begins:
-            self._review = PlanReview(world, plans.now, migration.MIN_SAVING)
+            at_once = self._dropped_reviews >= MOST_DROPPED
+            self._review = PlanReview(world, plans.now, migration.MIN_SAVING, at_once)
         reviewed, has_kept = self._review_plans(world, plans, keeps_plans)
         return expire_queries(reviewed, plans), has_kept
 
@@ -451,11 +454,12 @@ class Station:
             return world, False
         if not review.is_about(world) or is_agenda_pending(world, self._tick):
             self._review, self._changed = None, self._tick
+            self._dropped_reviews += 1
             return world, False
         if not (review.is_due or keeps_plans):
             review.count_look()
             return world, False
-        self._review = None
+        self._review, self._dropped_reviews = None, 0
         reviewed = world if keeps_plans else start_migrations(world, self.engine, plans, self._on_migration, review)
         return reviewed, reviewed is world
 

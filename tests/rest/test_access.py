@@ -194,6 +194,30 @@ def test_operator_replaces_a_query_for_its_owner(tmp_path):
 
 
 @pytest.mark.promise("access")
+def test_key_of_an_operator_is_for_one_owner(tmp_path):
+    with RunningStation(tmp_path) as station:
+        anna, ben = (bearer(station.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben"))
+        olga = bearer(station.tokens.create("olga", [TokenScope.OPERATE]))
+        for user in (anna, ben):
+            station.ask("POST", "/v1/queries?name=mean", content=QUERIES[2], headers=user)
+
+        def replace(name):
+            headers = olga | {"idempotency-key": "once"}
+            return station.ask("POST", f"/v1/queries/{name}/replace", content=QUERIES[1], headers=headers)
+
+        made = [replace("anna.mean") for _ in range(2)]
+        assert [(each.json()["number"], each.json()["owner"]) for each in made] == [(3, "anna")] * 2
+        assert (replace("ben.mean").status_code, replace("ben.mean").json()["code"]) == (422, "key-reused")
+
+        def submit(owner):
+            headers, body = olga | {"idempotency-key": "twice"}, {"text": QUERIES[1], "name": "new", "owner": owner}
+            return station.ask("POST", "/v1/queries", json=body, headers=headers)
+
+        assert [submit("anna").json()["number"] for _ in range(2)] == [4, 4]
+        assert submit("ben").json()["code"] == "key-reused"
+
+
+@pytest.mark.promise("access")
 def test_name_says_nothing_of_the_queries_of_others(tmp_path):
     """Two users have a query `mean`. Neither learns of the other's, and an operator says whose."""
     with RunningStation(tmp_path) as station:

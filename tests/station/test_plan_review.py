@@ -8,7 +8,7 @@ import pytest
 
 from basestation.controller.aggregate_placement import add_query
 from basestation.controller.network_plan import PlanCache
-from basestation.controller.plan_review import QUERIES_AT_ONCE, PlanReview
+from basestation.controller.plan_review import MOST_DROPPED, QUERIES_AT_ONCE, PlanReview
 from basestation.controller.reoptimization import PARTS_PER_QUERY, find_cheaper, search_cheaper
 from basestation.controller.what_if import initial_world
 from basestation.planner.binder import bind_text
@@ -181,4 +181,21 @@ def test_change_of_queries_ends_a_review_and_another_follows(tmp_path):
     assert bridge.review is None and not bridge.migrating()
     bridge.live_until_review()
     bridge.live_until_review(begins=False)
+    assert bridge.migrating() == {1, 2}
+
+
+def test_steady_change_of_queries_puts_no_review_off_for_ever(tmp_path):
+    bridge = Bridge(tmp_path)
+    bridge.submit_all()
+    for dropped in range(MOST_DROPPED):
+        bridge.live_until_review()
+        bridge.durable.submit(f"SELECT site FROM road WHERE vibration > {7 + dropped}", bridge.now_ms)
+        bridge.look()
+        assert bridge.review is None and not bridge.migrating()
+    bridge.restart()
+    for _ in range(10_000):
+        bridge.look()
+        assert bridge.review is None
+        if bridge.migrating():
+            break
     assert bridge.migrating() == {1, 2}
