@@ -158,8 +158,10 @@ def _is_timeless(plan: Plan) -> bool:
         return False
     # The coverage of windows that span the stretch counts the readings that were due in it. That of windows since the start grows by as
     # much in each period, which ShownUpdates makes up for; that of rows grows in none of the windows of the stretch.
-    rows = [node for node in nodes if isinstance(node, RowWindow) or (isinstance(node, LandmarkWindow) and node.rows)]
-    return not any(isinstance(below, StreamAcquire) for node in rows for below in walk(node))
+    spanning = [node for node in nodes if isinstance(node, RowWindow | LandmarkWindow)]
+    counting = [node for node in spanning if any(isinstance(below, StreamAcquire) for below in walk(node))]
+    grows_evenly = all(isinstance(node, LandmarkWindow) and not node.rows for node in counting)
+    return not counting or (grows_evenly and not any(isinstance(node, DStream | IStream | RStream) for node in nodes))
 
 
 def _repeats_rows(node: PlanNode) -> bool:

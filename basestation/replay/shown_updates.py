@@ -41,7 +41,9 @@ class ShownUpdates:
             case QueryFailure():
                 return replace(update, clock=self._clock.restore_one(update.clock))
             case WindowUpdates():
-                shown = self._note(update)
+                shown = self._note(update.query, update.tick)
+                if not shown.all():
+                    self._coverage.setdefault(update.query, []).append(coverage_of(update.coverage, ~shown))
                 found = update if shown.all() else update.select(shown)
                 if not len(found):
                     return None
@@ -53,7 +55,7 @@ class ShownUpdates:
                 return self._marks(update)
             case Interleaved():
                 shown = ~self._clock.is_in_stretch(update.marks.tick)
-                marks = self._marks(replace(update.marks, query=update.query))
+                marks = self._marks(update.marks, update.query)
                 tuples, is_shown = self._tuples.restore(update.query, update.tuples)
                 before = np.concatenate([[0], np.cumsum(is_shown)])[update.at]
                 return Interleaved(update.query, tuples, marks, before[shown])
@@ -75,11 +77,11 @@ class ShownUpdates:
         self._ended += 1
         return found + self._tuples.end(stretch)
 
-    def _complete(self, update: WindowUpdates | EpochMarks) -> CoverageColumns:
-        """The coverage of windows or epochs, with what the stretches before them lack."""
+    def _complete(self, update: WindowUpdates) -> CoverageColumns:
+        """The coverage of windows, with what the stretches before them lack."""
         behind = self._clock.stretches_before(update.tick)
         found = update.coverage
-        for number in range(int(behind.max(initial=0))):
+        for number in range(int(behind.max())):
             later = (behind > number).astype(np.int64)
             lacking = self._find_lacking(update.query, number)
             found = {
@@ -109,15 +111,14 @@ class ShownUpdates:
             self._lacking[key] = lacking
         return self._lacking.get(key, {})
 
-    def _marks(self, update: EpochMarks) -> EpochMarks:
-        shown = self._note(update)
-        found = EpochMarks(update.query, update.tick[shown], coverage_of(update.coverage, shown))
-        return replace(found, tick=self._clock.restore(found.tick), coverage=self._complete(found))
+    def _marks(self, update: EpochMarks, query: int | None = None) -> EpochMarks:
+        shown = self._note(update.query if query is None else query, update.tick)
+        coverage = coverage_of(update.coverage, shown)
+        return EpochMarks(update.query, self._clock.restore(update.tick[shown]), coverage)
 
-    def _note(self, update: WindowUpdates | EpochMarks) -> BoolArray:
-        """Note which answers are left out; return a mask of the others."""
-        skipped = self._clock.is_in_stretch(update.tick)
+    def _note(self, query: int, tick: IntArray) -> BoolArray:
+        """Note which of the engine's ticks are left out; return a mask of the others."""
+        skipped = self._clock.is_in_stretch(tick)
         if skipped.any():
-            self._ticks.setdefault(update.query, []).append(update.tick[skipped])
-            self._coverage.setdefault(update.query, []).append(coverage_of(update.coverage, skipped))
+            self._ticks.setdefault(query, []).append(tick[skipped])
         return ~skipped
