@@ -5,7 +5,7 @@ before. Statistics, trees and operators are compared by identity, which is fast;
 """
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Found = TypeVar("Found")
 MOST = 1_024
@@ -16,7 +16,7 @@ class LoadMemo:
     """Computes a value once for each key. Nothing that it returned may be changed."""
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, object] = {}
+        self._found: dict[Hashable, Any] = {}
         self._kept: dict[int, object] = {}
 
     def find(self, key: Hashable, parts: tuple[object, ...], compute: Callable[[], Found]) -> Found:
@@ -29,5 +29,5 @@ class LoadMemo:
             for part in parts:
                 self._kept[id(part)] = part
             self._found[whole] = compute()
-        found: Found = self._found[whole]  # type: ignore[assignment]  # of the same key
+        found: Found = self._found[whole]
         return found
