@@ -1,6 +1,7 @@
 """Queries over a recording that was archived: their answer in Spark, and whether it is the engine's current one.
 
-Rows compare as bags for each window or tick. A float that Spark sums in another order may differ by 1e-9 of the largest value.
+Rows compare as bags for each window or tick. A float that Spark sums in another order may differ by 1e-9 of its value, and by the
+rounding of the largest value that may have been added.
 """
 
 import json
@@ -18,7 +19,8 @@ from basestation.history.statement import HistoryRange
 from basestation.replay.driver import Replay
 from basestation.replay.result import Result
 
-TOLERANCE = 1e-9
+TOLERANCE, ROUNDING = 1e-9, 1e-14
+"""Of a sum, and of the largest of some hundred values in it: they may cancel each other out."""
 
 
 def corrections_of(recording, statements, until):
@@ -122,8 +124,8 @@ def engine_answers(recording, statements, until):
     return result
 
 
-def difference(result, number, query, got):
-    """The first difference between the engine's current answer and Spark's; None if there is none."""
+def difference(result, number, query, got, largest=0.0):
+    """The first difference between the engine's current answer and Spark's; None if there is none. Sums hold values up to `largest`."""
     current = result.current(number)
     inexact = [name in query.inexact for name in query.names]
     if got.windows is None:
@@ -132,14 +134,14 @@ def difference(result, number, query, got):
         expected = {key: list(rows) for key, rows in current.items()}
         if sorted(map(str, expected)) != sorted(map(str, got.windows)):
             return f"windows\nexpected {sorted(expected)[:20]}\ngot      {sorted(got.windows)[:20]}"
-    return differing_rows(expected, _by_key(got.rows), inexact)
+    return differing_rows(expected, _by_key(got.rows), inexact, largest)
 
 
-def differing_rows(expected, found, inexact):
+def differing_rows(expected, found, inexact, largest=0.0):
     """The first difference between rows by window or tick; None if there is none. `inexact` says which columns may differ a little."""
     for key in expected.keys() | found.keys():
         a, b = (sorted(rows.get(key, []), key=lambda row: _order(row, inexact)) for rows in (expected, found))
-        if len(a) != len(b) or not all(_alike(x, y, inexact) for x, y in zip(a, b, strict=True)):
+        if len(a) != len(b) or not all(_alike(x, y, inexact, largest) for x, y in zip(a, b, strict=True)):
             return f"at {key}\nexpected {a[:20]}\ngot      {b[:20]}"
     return None
 
@@ -159,9 +161,13 @@ def _order(row, inexact):
     ]
 
 
-def _alike(a, b, inexact):
+def _alike(a, b, inexact, largest):
     return len(a) == len(b) and all(
         (x == y and isinstance(x, float) == isinstance(y, float))
-        or (of and isinstance(x, float) and isinstance(y, float) and abs(x - y) <= TOLERANCE * max(abs(x), abs(y), 1.0))
+        or (of and isinstance(x, float) and isinstance(y, float) and abs(x - y) <= _allowance(x, y, largest))
         for x, y, of in zip(a, b, inexact, strict=True)
     )
+
+
+def _allowance(x, y, largest):
+    return max(TOLERANCE * max(abs(x), abs(y), 1.0), ROUNDING * largest)

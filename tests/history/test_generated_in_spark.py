@@ -1,5 +1,6 @@
 """Generated queries over generated data give in Spark the current answer of the live engine."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -37,6 +38,20 @@ def test_generated_queries_agree_with_engine(spark, tmp_path, rng, counts, tally
     tally("generated queries in Spark", verdicts)
 
 
+def largest_named(made):
+    """The largest magnitude in the columns of floats that a case's query names."""
+    versions = [rows for _, rows in made.inputs.get("kinds", ())]
+    rows = [row for of in (*versions, *(of for name, of in made.inputs.items() if name != "kinds")) for row in of]
+    named = [name for name in ("x", "far", "c") if re.search(rf"\b{name}\b", made.query)]
+    return max((abs(row[name]) for row in rows for name in named if row.get(name) is not None), default=0.0)
+
+
+def test_largest_value_is_that_of_a_named_column():
+    rows = [{"x": -3.0, "far": 1e300, "c": None}, {"x": 2.5, "far": None, "c": -4.5}]
+    for query, largest in (("SELECT SUM(x) AS s", 3.0), ("SELECT AVG(c), x FROM p", 4.5), ("SELECT n FROM p", 0.0)):
+        assert largest_named(Case(0, "", {"p": rows, "kinds": [(0, rows)]}, query, [])) == largest
+
+
 def judge(spark, made, root, rng):
     """(what became of a case, the first difference or None)."""
     catalog = read_catalog(made.schema)
@@ -58,7 +73,7 @@ def judge(spark, made, root, rng):
         got = answer_of(spark, query)
     except SparkRefusedError:
         return "refused by Spark", None
-    found = difference(result, given.number, query, got)
+    found = difference(result, given.number, query, got, largest_named(made))
     report = None if found is None else f"{found}\n{made.schema}\n{made.inputs}\n{made.queries}\n{query.text}"
     return "agree with corrections" if corrections else "agree", report
 
