@@ -39,7 +39,8 @@ def cache_newest(function: Callable[[Value], Found]) -> Callable[[Value], Found]
         for known, found in newest:
             if known is value:
                 return found
-        newest[:] = [(value, function(value))]
-        return newest[0][1]
+        found = function(value)
+        newest[:] = [(value, found)]
+        return found
 
     return find

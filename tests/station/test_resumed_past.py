@@ -40,6 +40,17 @@ def tick_of(network):
     return network.now_ms // CATALOG.tick_ms
 
 
+def pause_while_two_come(network, number):
+    """Pause a query, push two tuples, restart; how many lines the query has given."""
+    network.change("pause", number)
+    given = len(lines_of(network, number))
+    for _ in range(2):
+        network.live(30)
+        upload(network, [{"lane": 1}])
+    network.restart()
+    return given
+
+
 def window_rows(network, number, after=0):
     """(tick, rows) of each first answer of a window, of the lines after so many."""
     found = [line for line in lines_of(network, number)[after:] if line["type"] == "window" and not line["revision"]]
@@ -157,12 +168,7 @@ def test_resumed_query_over_history_holds_the_archive(network):
     number = network.submit(HISTORY)
     network.live(6)
     assert {json.dumps(rows) for _, rows in window_rows(network, number)} == {"[[20]]"}
-    network.change("pause", number)
-    given = len(lines_of(network, number))
-    for _ in range(2):
-        network.live(30)
-        upload(network, [{"lane": 1}])
-    network.restart()
+    given = pause_while_two_come(network, number)
     resumed = tick_of(network)
     network.change("resume", number)
     network.live(2)
@@ -183,12 +189,7 @@ def test_resumed_landmark_counts_from_its_begin(network, begin):
     number = network.submit(text)
     network.live(6)
     first = window_rows(network, number)[-1][1][0][0]
-    network.change("pause", number)
-    given = len(lines_of(network, number))
-    for _ in range(2):
-        network.live(30)
-        upload(network, [{"lane": 1}])
-    network.restart()
+    given = pause_while_two_come(network, number)
     network.change("resume", number)
     network.live(8)
     assert number in network.durable.station.past.by_query

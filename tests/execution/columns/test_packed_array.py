@@ -22,7 +22,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.integers(1, 3))
-@example([("append", [0, 1, 5, 30, 127, 128]), ("put", 1)], 1)  # of a packed block
+@example([("append", [0, 1, 5, 30, 127, 128]), ("append", [5]), ("put", 1)], 1)  # of a block, packed by the second call
 def test_packed_array_holds_what_was_appended(changes, size):
     usual = thresholds.PACKED_VALUES
     thresholds.PACKED_VALUES = size
