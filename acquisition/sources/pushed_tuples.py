@@ -181,7 +181,7 @@ class _Reader:
                     self.reject(RejectedRow(int(rows[at]), error.column, error.code, error.message))
                     cuts = [(at + 1, len(rows)), (0, at)]
                 else:
-                    cuts = [(begin, begin + _CHUNK) for begin in range(0, len(rows), _CHUNK)][::-1]
+                    cuts = [(begin, min(begin + _CHUNK, len(rows))) for begin in range(0, len(rows), _CHUNK)][::-1]
             pending += [(_slice(recorded, *cut), rows[slice(*cut)]) for cut in cuts if cut[0] < cut[1]]
 
     def reject(self, wrong: RejectedRow) -> None:

@@ -18,6 +18,7 @@ from acquisition.extent import Extent
 from acquisition.schema import Type
 from acquisition.sources.recorded_table import RecordedTable
 from acquisition.sources.senml_columns import SEPARATORS, TimeRules, read_columns
+from acquisition.sources.value_conversion import quote_value
 from gateway.errors import MoteloomError
 
 RELATIVE = 2**28
@@ -99,10 +100,11 @@ def _resolve(
     match = _NAME.fullmatch(name)
     attribute = extent.schema.find(match["attribute"]) if match else None
     if match is None or attribute is None:
-        raise _WrongRecordError(None, f"`{name[:80]}` does not end with an attribute: {', '.join(extent.schema.names)}")
+        known = ", ".join(extent.schema.names)
+        raise _WrongRecordError(None, f"{quote_value(name[-40:])} does not end with an attribute: {known}")
     unit = record.get("u", base.get("bu"))
     if unit is not None and attribute.unit is not None and unit != attribute.unit:
-        raise _WrongRecordError(attribute.name, f"expected the unit {attribute.unit}, found {str(unit)[:20]}")
+        raise _WrongRecordError(attribute.name, f"expected the unit {attribute.unit}, found {quote_value(unit)}")
     values = [record[key] for key in ("v", "vs", "vb") if key in record]
     if "v" in record:
         base_value = _number(base, "bv")

@@ -99,6 +99,28 @@ def test_wrong_line_is_rejected_and_the_others_are_taken(line, column, code):
     assert len(found) == 2_999 and set(found.columns["kind"]) == {"car"}
 
 
+@pytest.mark.parametrize("form", ["csv", "arrow"])
+@pytest.mark.parametrize("at", [0, 1_023, 1_024, 2_000, 2_999])
+def test_wrong_row_of_a_long_body_is_rejected(form, at):
+    lanes = [n % 7 for n in range(3_000)]
+    kinds = ["car" if n != at else None for n in range(3_000)]
+    if form == "csv":
+        rows = (f"{'x' if kind is None else lane},2.5,3,car,d" for lane, kind in zip(lanes, kinds, strict=True))
+        body, column = "\n".join(["lane,weight,seen,kind,device", *rows]).encode(), "lane"
+    else:
+        seen = [3 if kind is not None else -(2**62) for kind in kinds]
+        table = pa.table({"lane": lanes, "weight": [2.5 if each else 1e300 for each in kinds], "seen": seen, "kind": ["car"] * 3_000,
+                          "device": ["d"] * 3_000})  # fmt: skip
+        body, column = io.BytesIO(), "weight"
+        with pa.ipc.new_stream(body, table.schema) as stream:
+            stream.write_table(table)
+        body = body.getvalue()
+    found = read_tuples(body, form, TRAFFIC, 1_000)
+    assert [(wrong.row, wrong.column) for wrong in found.rejected] == [(at + 1, column)]
+    assert len(found) == len(found.has_tick) == 2_999 and not found.has_tick.any()
+    assert found.columns["lane"].tolist() == lanes[:at] + lanes[at + 1 :]
+
+
 def test_rows_of_csv_of_another_width_are_rejected():
     body = b"lane,weight,seen,kind,device\n1,2.5,3,car,d\n1,2\n2,2.5,3,van,d\n3,x,3,bus,d\n4,2.5,3,lorry,d\n"
     found = read_tuples(body, "csv", TRAFFIC, 1_000)
