@@ -4,10 +4,11 @@ Home Assistant reads retained messages under `homeassistant/sensor/ID/config`. A
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from basestation.results.wire import Json
+from basestation.station.query_names import qualify
 
 DISCOVERY = "homeassistant"
 """The usual prefix of discovery topics."""
@@ -19,9 +20,12 @@ UNITS = {
 
 
 def describe_sensors(base: str, described: Json, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """(topic, payload) for each column of a query, whose rows are published below `base`."""
+    """(topic, payload) for each column of a query, whose rows are published below `base`.
+
+    A sensor is called after the query as operators address it, `OWNER.NAME`: several users may have a query of that name.
+    """
     query, columns = described["number"], described["columns"]
-    title = described["name"] or f"query {query}"
+    title = qualify(described["name"], described["owner"]) or f"query {query}"
     for number, (name, column) in enumerate(zip(names, columns, strict=True)):
         value = f"value_json[{json.dumps(name, ensure_ascii=False)}]"
         sensor: dict[str, Any] = {
@@ -35,9 +39,9 @@ def describe_sensors(base: str, described: Json, names: Sequence[str]) -> Iterat
         yield topic_of(base, query, number), json.dumps(sensor | _describe_unit(column)).encode()
 
 
-def forget_sensors(base: str, query: int, count: int) -> Iterator[tuple[str, bytes]]:
-    """(topic, empty payload) for each column of a query that has ended."""
-    return ((topic_of(base, query, number), b"") for number in range(count))
+def forget_sensors(base: str, query: int, columns: Iterable[int]) -> Iterator[tuple[str, bytes]]:
+    """(topic, empty payload) for each of these columns of a query."""
+    return ((topic_of(base, query, number), b"") for number in columns)
 
 
 def topic_of(base: str, query: int, column: int) -> str:
@@ -46,9 +50,18 @@ def topic_of(base: str, query: int, column: int) -> str:
 
 
 def sensor_id(base: str, query: int, column: int) -> str:
-    """An id with letters, digits, `-` and `_` only, which no other station with another prefix has."""
-    prefix = "".join(c if c.isascii() and c.isalnum() else "_" for c in base.strip("/"))
+    """An id with letters, digits, `-` and `_` only, which no station with another prefix has.
+
+    Levels of the prefix are joined by `_`; any other byte than that of a letter or digit stands as `-` and two hexadecimal digits.
+    """
+    prefix = "".join(map(_escape, base.strip("/")))
     return f"moteloom_{prefix}_{query}_{column}"
+
+
+def _escape(character: str) -> str:
+    if character.isascii() and character.isalnum():
+        return character
+    return "_" if character == "/" else "".join(f"-{byte:02x}" for byte in character.encode())
 
 
 def _describe_unit(column: Mapping[str, Any]) -> dict[str, str]:

@@ -1,11 +1,15 @@
 """ResultPublisher: answers of all queries on an MQTT broker, as flat JSON, on a thread of its own.
 
-    PREFIX/v1/query/N/schema     {"query": 1, "name": null, "text": "…", "kind": "window", "columns": […]}; retained while N lives
+    PREFIX/v1/query/N/schema     {"query": 1, "name": null, "owner": "anna", "text": "…", "kind": "window", "columns": […]};
+                                 retained while N lives
     PREFIX/v1/query/N/result     one object for each row (basestation.results.flat); repeated names of columns get numbers
+
+Names are those of users, and N is the only one of its station; so topics have N, and the schema says whose the name is.
 
 It reads committed results from the journal. A result counts as published once the broker has acknowledged it. The numbers
 behind that are kept in a file, so a restart or an outage leaves no gap; results since the last write may come twice. After a
-restore numbers begin anew, so all results that the file has are published again.
+restore numbers begin anew, so all results that the file has are published again. A query that has finished or failed has its
+place until its answers can change no more: late readings revise them, and a failed query may be resumed.
 """
 
 import json
@@ -13,7 +17,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from basestation.controller.query_lifecycle import QueryState
@@ -34,18 +38,23 @@ LINES_AT_ONCE = 200
 ACKNOWLEDGED_WITHIN_SECONDS = 30.0
 ENDED = (QueryState.FINISHED.value, QueryState.STOPPED.value, QueryState.FAILED.value)
 LOOKS_PER_STATE = 20
-"""A query that publishes nothing is asked so rarely whether it has ended."""
+"""A query that publishes nothing is asked so rarely whether it has ended, and one that has ended whether it has new results."""
 
 log = get_log(__name__)
 
 
 @dataclass(slots=True)
 class Position:
-    """How far a query is published: up to the number `after`. `schema` is what the broker retains of it, if that is known."""
+    """How far a query is published: up to the number `after`. `schema` is what the broker retains of it, if that is known.
+
+    `sensors` of its columns, the first ones, are known to Home Assistant, as far as the file says.
+    """
 
     after: int = 0
     schema: Json | None = None
     may_be_retained: bool = False  # by an earlier process
+    sensors: int = 0
+    has_ended: bool = False
     idle: int = 0
 
 
@@ -97,6 +106,10 @@ class ResultPublisher:
         self._find_queries()
         has_news = False
         for query, position in list(self.positions.items()):
+            position.idle += 1
+            is_due = position.idle % LOOKS_PER_STATE == 0
+            if position.has_ended and not is_due:
+                continue
             first, behind = self._journal.bounds(query)
             if position.after + 1 < first:
                 self.lost += first - 1 - position.after
@@ -104,11 +117,10 @@ class ResultPublisher:
                 position.after = first - 1
             if position.after + 1 < behind:
                 self._publish_next(query, position)
-                position.idle, has_news = 0, True
-            else:
-                position.idle += 1
-                if position.schema is None or position.idle % LOOKS_PER_STATE == 0:
-                    has_news = self._follow_state(query, position) or has_news
+                position.idle = LOOKS_PER_STATE - 1 if position.has_ended else 0  # the next look may have more
+                has_news = True
+            elif is_due or (position.schema is None and not position.has_ended):
+                has_news = self._follow_state(query, position) or has_news
         return has_news
 
     def _find_queries(self) -> None:
@@ -119,38 +131,58 @@ class ResultPublisher:
             self._last = max(self._last, bounds[1])
 
     def _follow_state(self, query: int, position: Position) -> bool:
-        """Retain the schema of a query that lives; forget one that has ended. Whether a position changed."""
-        body = self._journal.query(query)
-        found = None if body is None else json.loads(body)
-        if found is None or found["state"] in ENDED:
-            if position.schema is not None or position.may_be_retained:
-                self._send([(f"{self._base}{query}/schema", b"", True)])
-                if self._is_discovered and found is not None:
-                    self._retain(forget_sensors(self._base, query, len(found["columns"])))
+        """Retain the schema of a query that lives; forget it at its end. Whether what the file says has changed."""
+        before, found = position.sensors, self._describe(query)
+        position.has_ended = found is None or found["state"] in ENDED
+        if found is not None and not position.has_ended:
+            self._retain_schema(query, position, found)
+            return position.sensors != before
+        if position.schema is not None or position.may_be_retained:
+            self._forget(query, position, found)
+        # The description has its account once its answers can change no more; the last of them may have come with it.
+        is_final = found is None or found["state"] == QueryState.STOPPED.value or "account" in found
+        is_over = is_final and position.after + 1 >= self._journal.bounds(query)[1]
+        if is_over:
             del self.positions[query]
-            return True
-        self._retain_schema(query, position, found)
-        return False
+        return is_over or position.sensors != before
+
+    def _describe(self, query: int) -> Json | None:
+        """A query as clients see it."""
+        body = self._journal.query(query)
+        return None if body is None else json.loads(body) | {"owner": self._journal.owner(query)}
 
     def _retain_schema(self, query: int, position: Position, described: Json) -> None:
-        schema = {"query": query} | {key: described[key] for key in ("name", "text", "kind")}
-        names = zip(described["columns"], _names_of(described), strict=True)
-        schema["columns"] = [column | {"name": name} for column, name in names]
-        if schema != position.schema:
-            self._send([(f"{self._base}{query}/schema", json.dumps(schema).encode(), True)])
-            position.schema = schema
-            if self._is_discovered:
-                self._retain(describe_sensors(self._base, described, _names_of(described)))
+        schema = {"query": query} | {key: described[key] for key in ("name", "owner", "text", "kind")}
+        names = _names_of(described)
+        schema["columns"] = [column | {"name": name} for column, name in zip(described["columns"], names, strict=True)]
+        if schema == position.schema:
+            return
+        self._retain([(f"{self._base}{query}/schema", json.dumps(schema).encode())])
+        count = len(names) if self._is_discovered and not position.has_ended else 0
+        if count:
+            self._retain(describe_sensors(self._base, described, names))
+        self._retain(forget_sensors(self._base, query, range(count, position.sensors)))
+        position.schema, position.sensors = schema, count
+
+    def _forget(self, query: int, position: Position, described: Json | None) -> None:
+        """Let the broker retain nothing of a query."""
+        self._retain([(f"{self._base}{query}/schema", b"")])
+        count = position.sensors
+        if self._is_discovered and described is not None:  # the file of an older program has no sensors
+            count = max(count, len(described["columns"]))
+        self._retain(forget_sensors(self._base, query, range(count)))
+        position.schema, position.sensors, position.may_be_retained = None, 0, False
 
     def _retain(self, messages: Iterable[tuple[str, bytes]]) -> None:
         self._send([(topic, payload, True) for topic, payload in messages])
 
     def _publish_next(self, query: int, position: Position) -> None:
-        body = self._journal.query(query)
-        if body is None:
+        described = self._describe(query)
+        if described is None:
             return
-        described = json.loads(body)
-        self._retain_schema(query, position, described)
+        position.has_ended = described["state"] in ENDED
+        if not position.has_ended or position.after == 0:  # a query may end before its first row is published
+            self._retain_schema(query, position, described)
         columns = _names_of(described)
         lines: list[Json] = []
         for chunk in self._journal.results(query, position.after, LINES_AT_ONCE):
@@ -174,11 +206,15 @@ class ResultPublisher:
     def _read(self) -> tuple[int, dict[int, Position]]:
         try:
             kept = json.loads(self._path.read_text(encoding="utf-8"))
-            found = {int(query): Position(int(after), may_be_retained=True) for query, after in kept["after"].items()}
+            sensors = kept.get("sensors", {})
+            found = {
+                int(query): Position(int(after), may_be_retained=True, sensors=int(sensors.get(query, 0)))
+                for query, after in kept["after"].items()
+            }
             if kept["epoch"] == self._journal.epoch:
                 return int(kept["last"]), found
             log.warning("a backup was restored: all results are published again", path=self._path)
-            return 0, {query: Position(may_be_retained=True) for query in found}
+            return 0, {query: replace(position, after=0) for query, position in found.items()}
         except FileNotFoundError:
             return 0, {}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -187,7 +223,8 @@ class ResultPublisher:
 
     def _write(self) -> None:
         after = {query: position.after for query, position in self.positions.items()}
-        kept = {"epoch": self._journal.epoch, "last": self._last, "after": after}
+        sensors = {query: position.sensors for query, position in self.positions.items() if position.sensors}
+        kept = {"epoch": self._journal.epoch, "last": self._last, "after": after, "sensors": sensors}
         staged = self._path.with_name(f"{FILE}.part")
         staged.write_text(json.dumps(kept) + "\n", encoding="utf-8")
         os.replace(staged, self._path)

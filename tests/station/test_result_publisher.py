@@ -7,6 +7,8 @@ import pytest
 
 from basestation.results.flat import flat_objects
 from basestation.station import result_publisher
+from basestation.station.home_assistant import sensor_id
+from basestation.station.journal import Command
 from basestation.station.journal_file import backup, restore
 from basestation.station.result_publisher import FILE, ResultPublisher
 from basestation.station.retention import Budget
@@ -161,6 +163,58 @@ def test_query_that_ended_between_runs_loses_its_schema(network, broker):
     late.connection.close()
 
 
+def test_schema_has_the_owner_of_the_name(network, broker):
+    for owner in ("anna", "ben"):
+        network.durable.submit(QUERIES[0], network.now_ms, name="mean", owner=owner)
+    network.live(30)
+    reader = Reader(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        wait_until(lambda: all(reader.numbers(query) >= with_rows(network, query) != set() for query in (4, 5)))
+        owned = [(reader.schemas[query]["name"], reader.schemas[query]["owner"]) for query in (1, 4, 5)]
+    assert owned == [(None, None), ("mean", "anna"), ("mean", "ben")]
+    reader.connection.close()
+
+
+def test_correction_of_a_finished_query_is_published(network, broker):
+    number = network.submit(f"{QUERIES[0]} FOR 30 SEC")
+    network.live(90)
+    assert network.query(number)["state"] == "finished"
+    reader = Reader(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder) as publisher:
+        wait_until(lambda: reader.numbers(number) >= with_rows(network, number) != set())
+        wait_until(lambda: reader.read().schemas[number] is None)
+        before = with_rows(network, number)
+        text = "REVISE field SET temp = 1.5 WHERE site = 3"
+        assert network.durable.take_data(Command("correct", network.now_ms, text), text)
+        network.live(20)
+        assert with_rows(network, number) > before
+        wait_until(lambda: reader.numbers(number) == with_rows(network, number))
+        assert number in publisher.positions
+        for _ in range(200):  # nothing arrives in an hour and a half but time
+            network.now_ms += 30_000
+            network.network.run_until(network.now_ms)
+            network.durable.step(network.now_ms)
+        assert "account" in network.query(number)
+        wait_until(lambda: number not in publisher.positions)
+    reader.connection.close()
+
+
+def test_resumed_query_is_published_again(network, broker):
+    reader = Reader(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder):
+        wait_until(lambda: reader.numbers(1) >= with_rows(network, 1) and reader.schemas[1] is not None)
+        network.durable.change("exceed", 1, network.now_ms, "it took too much")
+        assert network.query(1)["state"] == "failed"
+        wait_until(lambda: reader.read().schemas[1] is None)
+        before = with_rows(network, 1)
+        network.change("resume", 1)
+        wait_until(lambda: reader.read().schemas[1] is not None)
+        network.live(40)
+        assert with_rows(network, 1) > before
+        wait_until(lambda: reader.numbers(1) == with_rows(network, 1))
+    reader.connection.close()
+
+
 def test_journal_that_cannot_be_read_does_not_end_publishing(network, broker, monkeypatch):
     bounds = network.journal.bounds
 
@@ -211,26 +265,71 @@ def test_line_of_a_feed_becomes_an_object_for_each_row(line, objects):
     assert list(flat_objects(line | head, ["n", "s"])) == [ours | each for each in objects]
 
 
+class Home:
+    """Home Assistant: by topic, the sensors that are retained."""
+
+    def __init__(self, broker, role="home"):
+        self.connection = BrokerConnection(broker.settings(), role, None, ["homeassistant/#"])
+        self.connection.open()
+        self.sensors = {}
+
+    def read(self):
+        for message in self.connection.take():
+            self.sensors[message.topic] = json.loads(message.payload) if message.payload else None
+        return {topic: sensor for topic, sensor in self.sensors.items() if sensor is not None}
+
+
+def topic(query, column):
+    return f"homeassistant/sensor/moteloom_lab_v1_query_{query}_{column}/config"
+
+
 def test_home_assistant_finds_a_sensor_of_each_column(network, broker):
-    reader = BrokerConnection(broker.settings(), "home", None, ["homeassistant/#"])
-    reader.open()
-    found = {}
-
-    def read():
-        for message in reader.take():
-            found[message.topic] = json.loads(message.payload) if message.payload else None
-        return found
-
+    home = Home(broker)
     with ResultPublisher(network.journal, broker.settings(), network.folder, is_discovered=True):
-        wait_until(lambda: len(read()) == 5)  # the columns of the three queries
-        sensor = found["homeassistant/sensor/moteloom_lab_v1_query_3_0/config"]
+        wait_until(lambda: len(home.read()) == 5)  # the columns of the three queries
+        sensor = home.sensors[topic(3, 0)]
         assert (sensor["state_topic"], sensor["name"]) == ("lab/v1/query/3/result", "query 3 mean")
         assert sensor["value_template"] == '{{ value_json["mean"] if value_json._weight > 0 else this.state }}'
-        temp = found["homeassistant/sensor/moteloom_lab_v1_query_1_0/config"]
+        temp = home.sensors[topic(1, 0)]
         assert (temp["unit_of_measurement"], temp["device_class"]) == ("°C", "temperature")
-        assert len({each["unique_id"] for each in found.values()}) == 5
+        assert len({each["unique_id"] for each in home.sensors.values()}) == 5
         network.change("stop", 3)
-        wait_until(
-            lambda: [read()[f"homeassistant/sensor/moteloom_lab_v1_query_3_{n}/config"] for n in (0, 1)] == [None, None]
-        )
-    reader.close()
+        wait_until(lambda: home.read().keys() == {topic(1, 0), topic(2, 0), topic(2, 1)})
+    home.connection.close()
+
+
+def test_sensors_of_equal_names_are_called_after_their_users(network, broker):
+    for owner in ("anna", "ben"):
+        network.durable.submit(QUERIES[0], network.now_ms, name="mean", owner=owner)
+    home = Home(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder, is_discovered=True):
+        wait_until(lambda: len(home.read()) == 7)
+    sensors = [home.sensors[topic(query, 0)] for query in (4, 5)]
+    assert [each["name"] for each in sensors] == ["anna.mean temp", "ben.mean temp"]
+    assert [each["state_topic"] for each in sensors] == ["lab/v1/query/4/result", "lab/v1/query/5/result"]
+    home.connection.close()
+
+
+@pytest.mark.parametrize("is_discovered", [True, False])
+def test_sensors_leave_with_a_query_that_a_restore_dropped(network, broker, tmp_path, is_discovered):
+    (tmp_path / "kept").mkdir()
+    backup(network.folder, tmp_path / "kept/monday.db")
+    network.submit(QUERIES[2])
+    home = Home(broker)
+    with ResultPublisher(network.journal, broker.settings(), network.folder, is_discovered=True):
+        wait_until(lambda: home.read().keys() >= {topic(4, 0), topic(4, 1)})
+    assert json.loads((network.folder / FILE).read_text())["sensors"]["4"] == 2
+    network.end()
+    restore(tmp_path / "kept/monday.db", network.folder)
+    network.start()
+    with ResultPublisher(network.journal, broker.settings(), network.folder, is_discovered):
+        left = {topic(1, 0), topic(2, 0), topic(2, 1), topic(3, 0), topic(3, 1)} if is_discovered else set()
+        wait_until(lambda: home.read().keys() == left)
+    home.connection.close()
+
+
+def test_sensors_of_different_prefixes_have_different_ids():
+    bases = ["lab/54/", "lab_54/", "lab-54/", "lab 54/", "lab-5f54/", "läb54/", "l\u00e4b/54/", "lab54/", "lab/5/4/"]
+    found = {sensor_id(base, *numbers) for base in bases for numbers in ((1, 23), (12, 3))}
+    assert len(found) == 2 * len(bases)
+    assert all(each.isascii() and each.replace("_", "").replace("-", "").isalnum() for each in found)
