@@ -16,6 +16,7 @@ MODULES = {
     "paho_mqtt": "paho",
     "pyserial": "serial",
     "grpcio": "grpc",
+    "ipython": "IPython",
 }
 """The module of a distribution, where it has another name."""
 NOT_IMPORTED = {
@@ -71,6 +72,7 @@ USERS = {
     "history": sorted(OWN),
     "frames": sorted(OWN),
     "png": sorted(OWN),
+    "notebook": sorted(OWN),
     "test": ["tests"],
     "bench": ["bench"],
 }
@@ -89,7 +91,7 @@ def test_each_declared_library_is_imported(extra):
 
 
 def test_each_library_that_the_product_imports_is_declared():
-    declared = BASE | EXTRAS["history"] | EXTRAS["frames"] | EXTRAS["png"] | EXTRAS["connect"]
+    declared = BASE | EXTRAS["history"] | EXTRAS["frames"] | EXTRAS["png"] | EXTRAS["connect"] | EXTRAS["notebook"]
     found = imports(*OWN)
     missing = {name: file for name, file in found.items() if name not in {MODULES.get(each, each) for each in declared}}
     assert missing == {}, "imported, and not declared in pyproject.toml"
@@ -98,7 +100,9 @@ def test_each_library_that_the_product_imports_is_declared():
 def test_the_base_installation_needs_no_library_of_an_extra():
     """Libraries that only an extra brings are imported inside of functions, or for types."""
     optional = {
-        MODULES.get(each, each) for name in ("history", "connect", "frames", "png") for each in EXTRAS[name] - BASE
+        MODULES.get(each, each)
+        for name in ("history", "connect", "frames", "png", "notebook")
+        for each in EXTRAS[name] - BASE
     }
     for folder in sorted(OWN):
         for file in (ROOT / folder).rglob("*.py"):

@@ -1,7 +1,7 @@
 """Answer: the current rows of a query, for Arrow, pandas, Polars and notebooks."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,16 +30,16 @@ class Row:
         return (sum(of[0] for of in counted), sum(of[1] for of in counted)) if counted else (None, None)
 
 
-class Answer:
-    """The sum of updates: revised windows and retracted tuples are in it once, as they are now.
+class UpdateSum:
+    """The rows of windows and ticks after the updates so far. Where updates came `before` these, a revision of what they gave is left out."""
 
-    `first` is the number of the first update in it. A window whose first version is not among them is left out.
-    """
+    def __init__(self, is_cut: bool) -> None:
+        self._is_cut = is_cut
+        self._found: dict[tuple[Any, ...], tuple[Mapping[str, Any], list[list[Any]]]] = {}
 
-    def __init__(self, columns: Sequence[Mapping[str, Any]], updates: Sequence[Update]) -> None:
-        self.columns = list(columns)
-        self.first = updates[0].number if updates else 1
-        found: dict[tuple[Any, ...], tuple[Mapping[str, Any], list[list[Any]]]] = {}
+    def add(self, updates: Iterable[Update]) -> None:
+        """Add updates in the order of their numbers."""
+        found = self._found
         for update in updates:
             if update.kind not in ("window", "tuple"):
                 continue
@@ -49,10 +49,41 @@ class Answer:
                 continue
             rows = found[key][1] if key in found else []
             for row in update.removed:
-                if row in rows or self.first == 1:  # else the tuple came before the first update
+                if row in rows or not self._is_cut:  # else the tuple came before the first update
                     rows.remove(row)
             found[key] = line, rows + update.rows
-        self.rows = [Row(line, tuple(row)) for _, (line, rows) in sorted(found.items()) for row in rows]
+
+    def keep_newest(self, count: int) -> None:
+        """Drop all but the newest windows or ticks; later updates about the others are left out."""
+        if len(self._found) > count:
+            self._is_cut = True
+            for key in sorted(self._found)[:-count]:
+                del self._found[key]
+
+    def rows(self) -> list[Row]:
+        """All rows, the oldest first."""
+        return [Row(line, tuple(row)) for _, (line, rows) in sorted(self._found.items()) for row in rows]
+
+
+class Answer:
+    """The sum of updates: revised windows and retracted tuples are in it once, as they are now.
+
+    `first` is the number of the first update in it. A window whose first version is not among them is left out.
+    """
+
+    def __init__(self, columns: Sequence[Mapping[str, Any]], updates: Sequence[Update]) -> None:
+        self.columns = list(columns)
+        self.first = updates[0].number if updates else 1
+        total = UpdateSum(self.first > 1)
+        total.add(updates)
+        self.rows = total.rows()
+
+    @classmethod
+    def of(cls, columns: Sequence[Mapping[str, Any]], first: int, total: UpdateSum) -> "Answer":
+        """The answer of a sum that goes on; later updates of that do not change it."""
+        answer = cls(columns, ())
+        answer.first, answer.rows = first, total.rows()
+        return answer
 
     def __len__(self) -> int:
         return len(self.rows)

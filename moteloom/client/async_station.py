@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 
 from moteloom.client import jobs, requests
-from moteloom.client.answer import Answer
+from moteloom.client.answer import Answer, UpdateSum
 from moteloom.client.jobs import AsyncStationJob
 from moteloom.client.requests import Patience, Request, StationError, path_of
-from moteloom.client.results import WAIT_SECONDS, ResultReader, Update
-from moteloom.client.station import PATIENCE
+from moteloom.client.results import WAIT_SECONDS, ResultReader, Update, updates_of_current
+from moteloom.client.station import LIVE_WINDOWS, PATIENCE
 from moteloom.station_address import Address, find_station
 
 
@@ -107,9 +107,34 @@ class AsyncStationClient:
         """Try a query in a process beside the station: on simulated motes for `span`, or over `rows` by extent."""
         return AsyncStationJob(self, await self.send(jobs.start_trial(text, span, seed, rows)))
 
+    async def queries(self, state: str | None = None) -> "AsyncIterator[AsyncQuery]":
+        """All queries, or those in a state, the oldest first."""
+        after = 0
+        while page := (await self.get("/v1/queries", after=after, state=state))["queries"]:
+            for found in page:
+                yield AsyncQuery(self, found)
+            after = page[-1]["number"]
+
     async def job(self, number: int) -> AsyncStationJob:
         """The job with a number."""
         return AsyncStationJob(self, await self.send(jobs.get_job(number)))
+
+    async def jobs(self) -> AsyncIterator[AsyncStationJob]:
+        """All jobs that the station keeps, the oldest first."""
+        after = 0
+        while page := (await self.send(jobs.get_jobs(after)))["jobs"]:
+            for found in page:
+                yield AsyncStationJob(self, found)
+            after = page[-1]["number"]
+
+    async def health(self) -> dict[str, Any]:
+        """Whether data makes progress; a station without progress is no error here."""
+        try:
+            return dict(await self.send_once(requests.get("/v1/health")))
+        except StationError as error:
+            if "ok" not in error.problem:
+                raise
+            return error.problem
 
 
 class AsyncQuery:
@@ -135,6 +160,14 @@ class AsyncQuery:
         self, after: int = 0, epoch: str | None = None, *, wait: float = WAIT_SECONDS, patience: float = PATIENCE
     ) -> AsyncIterator[Update]:
         """Its updates behind a number, as they come, to its end; as `Query.updates`."""
+        async for page in self.pages(after, epoch, wait=wait, patience=patience):
+            for update in page:
+                yield update
+
+    async def pages(
+        self, after: int = 0, epoch: str | None = None, *, wait: float = WAIT_SECONDS, patience: float = PATIENCE
+    ) -> AsyncIterator[list[Update]]:
+        """As `updates`, in lists as they arrive; an empty one where `wait` seconds brought none."""
         reader, waiting = ResultReader(self.number, after, epoch, wait), Patience(patience)
         while not reader.is_over:
             try:
@@ -143,8 +176,7 @@ class AsyncQuery:
                 await asyncio.sleep(waiting.delay(reader.take_error(error)))
                 continue
             waiting.reset()
-            for update in reader.take(found):
-                yield update
+            yield reader.take(found)
 
     async def current(self) -> Answer:
         """The sum of the updates until now that the station keeps; `first` of the answer says where they begin."""
@@ -162,8 +194,31 @@ class AsyncQuery:
                 return Answer(reader.columns, updates)
             updates += page
 
+    async def answers(
+        self, last: int = LIVE_WINDOWS, *, wait: float = WAIT_SECONDS, patience: float = PATIENCE
+    ) -> AsyncIterator[Answer]:
+        """Its newest `last` windows or ticks of tuples, now and after each change, to its end; as `Query.answers`."""
+        found = await self._station.get(f"{path_of(self.number)}/current", last=last)
+        total = UpdateSum(is_cut=True)
+        total.add(updates_of_current(found))
+        yield Answer.of(found["columns"], found["next"], total)
+        async for page in self.pages(found["next"], found["epoch"], wait=wait, patience=patience):
+            if page:
+                total.add(page)
+                total.keep_newest(last)
+                yield Answer.of(found["columns"], found["next"], total)
+
     async def stop(self, drain: bool = False) -> None:
         """End it; with `drain` after the readings that are on their way."""
-        self.description = dict(
-            await self._station.post(f"{path_of(self.number)}/stop", drain="true" if drain else None)
-        )
+        await self._change("stop", drain="true" if drain else None)
+
+    async def pause(self) -> None:
+        """Let it run no more until it is resumed."""
+        await self._change("pause")
+
+    async def resume(self) -> None:
+        """Let it run again, for the windows from now on."""
+        await self._change("resume")
+
+    async def _change(self, kind: str, **parameters: Any) -> None:
+        self.description = dict(await self._station.post(f"{path_of(self.number)}/{kind}", **parameters))

@@ -66,6 +66,13 @@ class Update:
         return list(self.line.get("removed", ()))
 
 
+def updates_of_current(found: Mapping[str, Any]) -> list[Update]:
+    """The windows and tuples of a current answer as the station sends it, each as one update."""
+    windows = [{"type": "window", "number": found["next"], **each, "revision": 0} for each in found["windows"]]
+    tuples = [{"type": "tuple", "number": found["next"], "weight": 1, **each} for each in found["tuples"]]
+    return [Update(line, found["epoch"]) for line in (*windows, *tuples)]
+
+
 class ResultReader:
     """The requests that follow a query to its end, and the updates in their answers."""
 

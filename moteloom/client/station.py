@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import httpx
 
 from moteloom.client import jobs, requests
-from moteloom.client.answer import Answer
+from moteloom.client.answer import Answer, UpdateSum
 from moteloom.client.jobs import StationJob
 from moteloom.client.requests import Patience, Request, StationError, path_of
-from moteloom.client.results import WAIT_SECONDS, ResultReader, Update
+from moteloom.client.results import WAIT_SECONDS, ResultReader, Update, updates_of_current
 from moteloom.station_address import Address, find_station
 
 PATIENCE = 3_600.0
 """Seconds for which a reader of updates waits for a station that does not answer."""
+LIVE_WINDOWS = 500
+"""Windows or ticks of tuples that a live answer has."""
 
 
 def connect(
@@ -201,6 +204,35 @@ class Query:
             if not page:
                 return Answer(reader.columns, updates)
             updates += page
+
+    def answers(
+        self, last: int = LIVE_WINDOWS, *, wait: float = WAIT_SECONDS, patience: float = PATIENCE
+    ) -> Iterator[Answer]:
+        """Its newest `last` windows or ticks of tuples, now and after each change, to its end: what a notebook shows live.
+
+        A cut connection or a restart of the station shows in none of them.
+        """
+        found = self._station.get(f"{path_of(self.number)}/current", last=last)
+        total = UpdateSum(is_cut=True)
+        total.add(updates_of_current(found))
+        yield Answer.of(found["columns"], found["next"], total)
+        for page in self.pages(found["next"], found["epoch"], wait=wait, patience=patience):
+            if page:
+                total.add(page)
+                total.keep_newest(last)
+                yield Answer.of(found["columns"], found["next"], total)
+
+    def show(self, last: int = LIVE_WINDOWS) -> None:
+        """Show `answers` in a notebook, one in the place of the other, until the query ends or the cell is interrupted. Needs IPython."""
+        from IPython.display import display
+
+        shown: Any = None
+        with suppress(KeyboardInterrupt):
+            for answer in self.answers(last):
+                if shown is None:
+                    shown = display(answer, display_id=True)
+                else:
+                    shown.update(answer)
 
     def stop(self, drain: bool = False) -> None:
         """End it; with `drain` after the readings that are on their way."""

@@ -10,7 +10,16 @@ import httpx
 import pytest
 
 from basestation.station.retention import Budget
-from moteloom.client import ResultsGoneError, StationClient, StationError, connect, connect_async
+from moteloom.client import (
+    AsyncQuery,
+    AsyncStationClient,
+    Query,
+    ResultsGoneError,
+    StationClient,
+    StationError,
+    connect,
+    connect_async,
+)
 from moteloom.client.requests import Patience
 from moteloom.client.results import ResultReader
 from moteloom.station_address import find_station
@@ -155,11 +164,67 @@ def test_async_client_does_the_same(running):
                     break
             with pytest.raises(StationError, match="SELCT"):
                 await station.submit("SELCT")
+            await query.pause()
+            states = [await query.state()]
+            await query.resume()
+            async for answer in query.answers(last=2):
+                if len(answer):
+                    break
             await query.stop()
-            return numbers, await query.state(), len(await query.current()) > 0, await station.extents()
+            listed = [each.number async for each in station.queries(state="stopped")]
+            assert query.number in listed and "ok" in await station.health()
+            assert [job async for job in station.jobs()] == []
+            return numbers, [*states, await query.state()], len(await query.current()) > 0, await station.extents()
 
-    numbers, state, has_rows, extents = asyncio.run(use())
-    assert numbers == [1, 2, 3] and state == "stopped" and has_rows and extents[0]["name"] == "field"
+    numbers, states, has_rows, extents = asyncio.run(use())
+    assert numbers == [1, 2, 3] and states == ["paused", "stopped"] and has_rows and extents[0]["name"] == "field"
+
+
+def test_live_answer_is_that_of_the_newest_windows(station):
+    query = station.submit(QUERY)
+    first(query, 8)
+    found = list(itertools.islice(query.answers(last=3), 4))
+    ticks = [sorted({row.line["tick"] for row in answer.rows}) for answer in found]
+    assert (
+        all(len(each) <= 3 for each in ticks) and ticks[0][0] > 0 and ticks == sorted(ticks) and ticks[0] != ticks[-1]
+    )
+    query.stop()
+    *_, last = query.answers(last=3, wait=1)
+    newest = [row for row in query.current().to_dicts() if row["_time"] in {each["_time"] for each in last.to_dicts()}]
+    assert last.to_dicts() == newest and len(last) > 0
+
+
+def test_notebook_shows_a_live_answer_in_one_place(station, monkeypatch):
+    class Display:
+        """The part of IPython.display that is needed; the cell is interrupted at the third answer."""
+
+        def __init__(self):
+            self.shown = []
+
+        def display(self, answer, display_id):
+            assert display_id is True
+            self.shown.append(answer._repr_html_())
+            return self
+
+        def update(self, answer):
+            self.shown.append(answer._repr_html_())
+            if len(self.shown) == 3:
+                raise KeyboardInterrupt
+
+    shown = Display()
+    monkeypatch.setitem(sys.modules, "IPython", shown)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    query = station.submit(QUERY)
+    first(query, 2)
+    query.show()
+    assert len(shown.shown) == 3 and len(set(shown.shown)) == 3 and "<svg" in shown.shown[0]
+    query.stop()
+
+
+def test_async_client_has_the_methods_of_the_other():
+    for blocking, other in ((StationClient, AsyncStationClient), (Query, AsyncQuery)):
+        names = {name for name in vars(blocking) if not name.startswith("_")} - {"show"}
+        assert names <= {name for name in vars(other) if not name.startswith("_")}
 
 
 def test_client_imports_no_engine():
