@@ -18,7 +18,6 @@ HELP = "create, list or revoke the tokens that admit users to a station"
 EXAMPLE = "moteloom token create --name anna --scope submit --expires 90d"
 FAILED, REFUSED = 1, 2
 SCOPES = "read", "submit", "tag", "operate", "admin"
-USER_PATTERN = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 LATEST_MS = 253_402_300_799_999
 """The end of the year 9999."""
 
@@ -63,7 +62,9 @@ example:
 
 
 def _user(text: str) -> str:
-    if not re.fullmatch(USER_PATTERN, text):
+    from basestation.rest.access import NAME_PATTERN
+
+    if not re.fullmatch(NAME_PATTERN, text):
         raise argparse.ArgumentTypeError(
             f"`{text[:40]}` is no name: it begins with a letter and has up to 64 letters, digits, `-` and `_`"
         )

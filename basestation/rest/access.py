@@ -15,6 +15,9 @@ from typing import Protocol
 
 from acquisition.ticks import rfc3339_of
 
+NAME_PATTERN = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+"""Of the names of users and queries: they stand in URLs, topics and files as they are."""
+
 
 class TokenScope(Enum):
     READ = "read"
@@ -37,6 +40,7 @@ SCOPES = {
     ("POST", "/v1/queries"): TokenScope.SUBMIT,
     ("GET", "/v1/queries"): TokenScope.READ,
     ("GET", "/v1/queries/{query}"): TokenScope.READ,
+    ("GET", "/v1/queries/{query}/plan"): TokenScope.READ,
     ("GET", "/v1/queries/{query}/account"): TokenScope.READ,
     ("POST", "/v1/queries/{query}/stop"): TokenScope.SUBMIT,
     ("POST", "/v1/queries/{query}/pause"): TokenScope.SUBMIT,

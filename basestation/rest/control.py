@@ -116,6 +116,9 @@ class StationControl(Protocol):
     def query(self, query: str) -> JsonObject:
         """One query."""
 
+    def plan(self, query: str) -> tuple[JsonObject, str]:
+        """The plan of one query, as JSON and as text: meaning, rewrites, operators, and its work on the declared motes."""
+
     def account(self, query: str) -> JsonObject:
         """The counts of one query, and its share of time, state, messages and energy."""
 

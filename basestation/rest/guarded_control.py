@@ -94,6 +94,9 @@ class GuardedControl:
     def query(self, query: str) -> JsonObject:
         return self._control.query(self._find(query))
 
+    def plan(self, query: str) -> tuple[JsonObject, str]:
+        return self._control.plan(self._find(query))
+
     def account(self, query: str) -> JsonObject:
         return self._control.account(self._find(query))
 

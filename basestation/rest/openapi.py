@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from basestation.rest.access import PUBLIC, needed_scope
+from basestation.rest.access import NAME_PATTERN, PUBLIC, needed_scope
 from basestation.rest.upload_routes import FORMATS
 from basestation.rest.wire import PROBLEM
 
@@ -175,7 +175,7 @@ def _add_other_answers(responses: Json, path: str) -> None:
     content = responses["200"]["content"] if "200" in responses else {}
     if path in ("/v1/queries/{query}/results", "/v1/events"):
         content["text/event-stream"] = {"schema": {"type": "string"}}
-    elif path == "/v1/explain":
+    elif path in ("/v1/explain", "/v1/queries/{query}/plan"):
         content["text/plain"] = {"schema": {"type": "string"}}
     elif path == "/v1/extents/{name}" and "201" in responses:
         responses["200"] = responses["201"] | {"description": "It was declared by the same text before"}
@@ -210,14 +210,15 @@ def _text_body(path: str) -> Json:
         "/v1/extents/{name}": "lorries: pushed (lane:integer, weight:integer {unit 'kg'}) wait 5 sec",
     }
     text = examples.get(path, _TEXT)
-    properties: Json = {"text": {"type": "string"}, "name": {"type": "string"}}
+    name = {"type": "string", "pattern": f"^{NAME_PATTERN}$"}
+    properties: Json = {"text": {"type": "string"}, "name": name}
     if path.startswith("/v1/queries"):
         limits = {
             "type": "object",
             "additionalProperties": False,
             "properties": {"results": {"type": "integer", "minimum": 1}},
         }
-        properties |= {"limits": limits} | ({"owner": {"type": "string"}} if path == "/v1/queries" else {})
+        properties |= {"limits": limits} | ({"owner": name} if path == "/v1/queries" else {})
     elif path == "/v1/trials":
         table = {"type": "array", "items": {"type": "object"}}
         properties = {"text": {"type": "string"}, "rows": {"type": "object", "additionalProperties": table}}

@@ -8,8 +8,10 @@ from enum import Enum
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
+from basestation.rest.access import NAME_PATTERN
 from basestation.rest.control import JsonObject, StationControl
 from basestation.rest.guarded_control import GuardedControl
 from basestation.rest.prepared_answers import PreparedAnswers
@@ -17,7 +19,6 @@ from basestation.rest.wire import LARGEST, HttpProblemError, encode_json
 
 LONGEST_TEXT = 100_000
 """Characters of a query text; the parser reads ten thousand in 0.02 s."""
-NAME_PATTERN = "^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 _EXAMPLE = 'send SNEEql as text/plain, or JSON such as {"text": "SELECT temp FROM road [NOW]", "name": "road-temp"}'
 _LIMITS_RULE = 'send {"text": "SELECT …", "limits": {"results": 1000}}: how many of its newest updates are kept'
 _NAME_RULE = "a name begins with a letter and has up to 64 letters, digits, `-` and `_`"
@@ -85,6 +86,17 @@ def query_routes(control: GuardedControl) -> APIRouter:
             return found
         except KeyError:
             raise no_such_query(query, control) from None
+
+    @router.get(
+        "/v1/queries/{query}/plan",
+        summary="The plan of a query: meaning, rewrites, operators, its work on motes; as text with Accept: text/plain",
+    )
+    def plan(request: Request, query: str) -> Any:
+        try:
+            found, rendered = control.plan(query)
+        except KeyError:
+            raise no_such_query(query, control) from None
+        return PlainTextResponse(rendered) if "text/plain" in request.headers.get("accept", "") else found
 
     @router.get("/v1/queries/{query}/account", summary="The counts of a query, and its share of the cost")
     def account(query: str) -> Any:
@@ -197,8 +209,8 @@ async def read_query(request: Request, name: str | None) -> SubmittedQuery:
     _check_keys(given, ("text", "name", "owner", "limits"))
     text, name = _check_text(given.get("text"), given.get("name", name))
     owner, limits = given.get("owner"), given.get("limits", {})
-    if owner is not None and not (isinstance(owner, str) and 0 < len(owner) <= 200):
-        raise HttpProblemError(422, "bad-request", "`owner` is no name of a user", _EXAMPLE)
+    if owner is not None and not (isinstance(owner, str) and re.fullmatch(NAME_PATTERN, owner)):
+        raise HttpProblemError(422, "bad-request", "`owner` is no name of a user", _NAME_RULE)
     if not isinstance(limits, dict) or limits.keys() - {"results"}:
         raise HttpProblemError(422, "bad-request", "`limits` are unknown", _LIMITS_RULE)
     keep = limits.get("results")

@@ -26,6 +26,7 @@ from basestation.station.text_description import (
     check_text,
     describe_dry_run,
     describe_past,
+    describe_plan,
     explain_text,
 )
 from basestation.station.upload_control import UploadControl, describe_extent, wrong_state
@@ -173,6 +174,10 @@ class LiveControl(UploadControl, JobControl):
             raise KeyError(query)
         found: JsonObject = json.loads(body) | {"owner": self._journal.owner(number)}
         return found
+
+    def plan(self, query: str) -> tuple[JsonObject, str]:
+        described, world = self.query(query), self._station.world
+        return describe_plan(int(described["number"]), str(described["text"]), world)
 
     def account(self, query: str) -> JsonObject:
         described = self.query(query)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 
-from basestation.controller.admission import rejecting_errors
+from basestation.controller.admission import bind_single_query, rejecting_errors
 from basestation.controller.lifetime import without_lifetime
 from basestation.controller.network_plan import INFEASIBLE, NetworkPlan
 from basestation.controller.world import World
@@ -50,6 +50,17 @@ def explain_text(text: str, world: World, pasts: Sequence[Json | None]) -> list[
         for number, (each, past) in enumerate(zip(bind_text(text, world.catalog), pasts, strict=True), 1)
     ]
     return [(each, render_statement(each)) for each in explained]
+
+
+def describe_plan(number: int, text: str, world: World) -> tuple[Json, str]:
+    """The plan of a query that the station has or had, as JSON and as text.
+
+    A query that is over left no plan: it is planned anew. DiagnosticError: its text does not fit the extents of now.
+    """
+    record = world.queries.get(number)
+    plan = bind_single_query(text, world) if record is None else record.plan
+    found = explain_statement(plan, number, world.deployment, world.catalog, world.statistics)
+    return found, render_statement(found)
 
 
 def describe_past(plan: Plan | Correction, engine: Engine) -> Json | None:

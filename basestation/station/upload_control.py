@@ -24,6 +24,7 @@ from basestation.station.uploads import KIND_OF, describe_tables, encode_tuples
 Found = TypeVar("Found")
 SHOWN_ROWS = 100
 """Wrong rows that a receipt lists; it counts them all."""
+_MEND = "`errors` says what each row should have: send it again as it should be"
 _HINTS = {
     ExtentKind.SENSED: "motes deliver the readings of a sensed extent; REVISE and INSERT correct them",
     ExtentKind.PUSHED: "POST its tuples to /v1/extents/{}/tuples",
@@ -53,15 +54,19 @@ class UploadControl:
     def push(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
         tuples, receipt = self._read(extent, ExtentKind.PUSHED, body, form)
         if not len(tuples) and tuples.rejected:
-            raise _refuse(receipt, "no row is a tuple of this extent")
+            raise _refuse(receipt, "no row is a tuple of this extent", _MEND)
         return receipt | self._upload(extent, ExtentKind.PUSHED, tuples, body, key)
 
     def load(self, extent: str, body: bytes, form: str, key: str | None) -> JsonObject:
         tuples, receipt = self._read(extent, ExtentKind.STORED, body, form)
         if tuples.rejected:
-            raise _refuse(receipt, "a table is taken as a whole, and some rows are wrong")
+            raise _refuse(receipt, "a table is taken as a whole, and some rows are wrong", _MEND)
         if tuples.has_tick.any():
-            raise _refuse(receipt, "a version of a table is valid from now on, so its rows have no `_tick`")
+            raise _refuse(
+                receipt,
+                "a version of a table is valid from now on, so its rows have no time",
+                "leave `_tick` and `_time` out",
+            )
         return receipt | self._upload(extent, ExtentKind.STORED, tuples, body, key)
 
     def declare(self, name: str, text: str, key: str | None) -> JsonObject:
@@ -147,9 +152,9 @@ def _as_json(wrong: RejectedRow) -> dict[str, object]:
     return {"row": wrong.row, "column": wrong.column, "code": wrong.code, "message": wrong.message}
 
 
-def _refuse(receipt: dict[str, object], title: str) -> HttpProblemError:
+def _refuse(receipt: dict[str, object], title: str, remedy: str) -> HttpProblemError:
     return HttpProblemError(
-        422, "rejected", title, None, {"errors": receipt["errors"], "rejected": receipt["rejected"]}
+        422, "rejected", title, remedy, {"errors": receipt["errors"], "rejected": receipt["rejected"]}
     )
 
 

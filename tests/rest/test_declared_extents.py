@@ -168,6 +168,9 @@ def test_own_limit_of_results_is_kept(station):
         {"limits": {"days": 1}},
         {"limits": 7},
         {"owner": ""},
+        {"owner": "anna.mean"},
+        {"owner": "an\u001bna"},
+        {"owner": "x" * 65},
         {"owner": 1},
     ],
 )

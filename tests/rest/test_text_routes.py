@@ -28,6 +28,17 @@ def test_dry_run_shows_the_plan_and_deploys_nothing(station):
     assert station.submit(QUERIES[2]).json()["number"] == 1
 
 
+def test_plan_of_a_query_is_that_of_its_dry_run(station):
+    planned = station.ask("POST", "/v1/queries?dry_run=true", content=QUERIES[2]).json()["plan"]
+    station.ask("POST", "/v1/queries?name=mean", content=QUERIES[2])
+    assert station.get("/v1/queries/mean/plan").json() == planned
+    text = station.get("/v1/queries/1/plan", headers=HEADERS | {"accept": "text/plain"})
+    assert text.headers["content-type"].startswith("text/plain") and "AVG(temp)" in text.text
+    station.ask("POST", "/v1/queries/1/stop")
+    assert station.get("/v1/queries/1/plan").json() == planned, "also of one that is over"
+    assert station.get("/v1/queries/2/plan").json()["code"] == "no-such-query"
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [("SELECT tmep FROM field [NOW]", "SN202"), ("SELECT temp FROM field [NOW]; SELECT 1 FROM field [NOW]", "SN601"),

@@ -1,0 +1,176 @@
+"""Bad fields: each field of each body missing, null, of each other type, and huge; one bad row among many."""
+
+import copy
+import json
+
+import pytest
+
+from tests.rest.running_station import HEADERS, RunningStation
+from tests.rest.test_access import find_routes, state_of
+from tests.station.test_uploads import CATALOG
+
+QUERY = "SELECT lane FROM traffic"
+COUNT = "SELECT COUNT(*) AS n FROM traffic [FROM NOW TO NOW SLIDE 1 SEC]"
+MISSING = object()
+BODIES = {
+    ("POST", "/v1/queries"): {"text": QUERY, "name": "lanes-now", "owner": "anna", "limits": {"results": 5}},
+    ("POST", "/v1/queries/{query}/replace"): {"text": QUERY, "name": "lanes-then", "limits": {"results": 5}},
+    ("POST", "/v1/check"): {"text": QUERY, "name": "x"},
+    ("POST", "/v1/complete"): {"text": QUERY, "name": "x"},
+    ("POST", "/v1/explain"): {"text": QUERY, "name": "x"},
+    ("POST", "/v1/statements"): {"text": "DELETE FROM traffic WHERE lane = 9", "name": "x"},
+    ("POST", "/v1/trials"): {"text": QUERY, "rows": {"traffic": [{"_tick": 0, "lane": 1, "kind": "car"}]}},
+    ("POST", "/v1/history"): {"text": QUERY, "name": "x"},
+    ("PUT", "/v1/extents/{name}"): {"text": "lorries: pushed (lane:integer) wait 5 sec", "name": "x"},
+}
+"""By route, a body with every field that it takes."""
+ROWS = {
+    ("POST", "/v1/extents/{name}/tuples"): (
+        "traffic",
+        {"_tick": 0, "_time": "2026-11-19T08:00:00Z", "lane": 1, "kind": "car"},
+    ),
+    ("PUT", "/v1/extents/{name}/rows"): ("lanes", {"lane": 1, "name": "slow"}),
+}
+SENML = [{"bn": "d/", "bt": 1_800_000_000, "bv": 0, "bu": "1", "bver": 10, "n": "lane", "v": 1, "t": 0, "u": "1"}]
+VALUES = {
+    "missing": MISSING, "null": None, "true": True, "number": 7, "negative": -1, "fraction": 1.5, "empty": "", "string": "x",
+    "list": [], "object": {}, "nested": [[{"a": [1]}]], "huge number": 10**400, "huge string": "x" * 900_000, "control": "\x00\x1b",
+    "half a character": "\ud800", "deep": json.loads("[" * 500 + "]" * 500),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory):
+    with RunningStation(tmp_path_factory.mktemp("station"), CATALOG) as running:
+        running.submit(QUERY)
+        yield running
+
+
+def find_fields(body, at=()):
+    """The path of each field of a body, of its objects and of the objects in its lists."""
+    for key, value in body.items() if isinstance(body, dict) else enumerate(body):
+        if not isinstance(body, list):
+            yield (*at, key)
+        if isinstance(value, dict | list):
+            yield from find_fields(value, (*at, key))
+
+
+def change(body, path, value):
+    found = copy.deepcopy(body)
+    inner = found
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is MISSING:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return found
+
+
+def check(response, where):
+    """An answer without a fault; a refusal has one form and says what would be accepted."""
+    assert response.status_code < 500 or response.json()["code"] in ("spark-unavailable",), (where, response.text)
+    if response.status_code >= 400:
+        problem = response.json()
+        assert response.headers["content-type"] == "application/problem+json", where
+        help = problem.get("detail") or problem.get("diagnostics") or " at most " in problem["title"]
+        assert problem["code"] and problem["title"] and help, (where, problem)
+
+
+def test_bodies_have_every_field_of_the_document(station):
+    for method, path in find_routes(station.api):
+        content = station.document["paths"][path][method.lower()].get("requestBody", {}).get("content", {})
+        fields = content.get("application/json", {}).get("schema", {}).get("properties")
+        if fields is not None:
+            assert BODIES[method, path].keys() == fields.keys(), path
+        else:
+            assert not content or (method, path) in ROWS or path == "/v1/session", path
+
+
+@pytest.mark.promise("documented")
+@pytest.mark.parametrize("kind", VALUES)
+def test_each_field_of_each_body_with_a_bad_value(station, kind):
+    value = VALUES[kind]
+    before, replaced = state_of(station), station.submit(QUERY).json()["number"]
+    for (method, path), body in BODIES.items():
+        for field in find_fields(body):
+            url = path.replace("{query}", str(replaced)).replace("{name}", "lorries")
+            content = json.dumps(change(body, field, value)).encode()
+            response = station.ask(method, url, headers=HEADERS | {"content-type": "application/json"}, content=content)
+            check(response, (method, path, field))
+            if response.status_code == 201 and path.endswith("/replace"):
+                replaced = response.json()["number"]
+            fits = kind in ("missing", "null") or (field[0] in ("rows", "text") and path == "/v1/trials")
+            if not fits and not is_good(path, field, kind):
+                assert response.status_code in (413, 422), (method, path, field, response.text[:200])
+    made = set(state_of(station)[0]) - set(before[0])
+    for number in made:  # of queries without a name, an owner or a limit
+        station.ask("POST", f"/v1/queries/{number}/stop")
+    for job in station.get("/v1/jobs").json()["jobs"]:
+        station.ask("DELETE", f"/v1/jobs/{job['number']}")
+
+
+def is_good(path, field, kind):
+    """Whether a route takes a value: a text that is no query is an answer of `check` and `complete`."""
+    if field == ("text",):
+        return kind in ("empty", "string", "control", "huge string") and path in ("/v1/check", "/v1/complete")
+    if field == ("limits",):
+        return kind == "object"
+    return (field, kind) in ((("limits", "results"), "number"), (("name",), "string"), (("owner",), "string"))
+
+
+FORMS = {
+    "application/json": lambda rows: json.dumps(rows),
+    "application/x-ndjson": lambda rows: "\n".join(map(json.dumps, rows)),
+    "application/senml+json": lambda rows: json.dumps(rows),
+}
+
+
+@pytest.mark.promise("documented")
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("media", FORMS)
+def test_each_field_of_each_row_with_a_bad_value(station, media, kind):
+    for (method, path), (extent, row) in ROWS.items():
+        good = SENML if media.startswith("application/senml") else [row]
+        for field in good[0]:
+            rows = [*good, change(good[0], (field,), VALUES[kind]), *good]
+            url = path.replace("{name}", extent)
+            headers = HEADERS | {"content-type": media}
+            response = station.ask(method, url, headers=headers, content=FORMS[media](rows))
+            check(response, (path, field))
+            if response.status_code == 200:
+                receipt = response.json()
+                assert receipt["rejected"] == len(receipt["errors"]) <= 2, (path, field, receipt)
+                assert all(each["row"] in (2, 3) and each["message"] for each in receipt["errors"]), (field, receipt)
+                assert receipt["accepted"] >= 1
+
+
+@pytest.mark.promise("documented")
+@pytest.mark.parametrize("media", ["application/x-ndjson", "text/csv"])
+def test_one_bad_row_among_many_is_the_only_one_rejected(tmp_path, media, counts, rng):
+    count = counts(2_000, 50_000, 1_000_000)
+    bad = rng.randrange(count)
+    lanes = ["x" if number == bad else str(number % 4) for number in range(count)]
+    if media == "text/csv":
+        body = "lane,kind\n" + "\n".join(f"{lane},car" for lane in lanes)
+    else:
+        body = "\n".join(f'{{"lane": {lane if lane != "x" else json.dumps(lane)}, "kind": "car"}}' for lane in lanes)
+    with RunningStation(tmp_path, CATALOG) as station:
+        station.submit(COUNT)
+        response = station.ask(
+            "POST", "/v1/extents/traffic/tuples", headers=HEADERS | {"content-type": media}, content=body
+        )
+        receipt = response.json()
+        assert (response.status_code, receipt["accepted"], receipt["rejected"]) == (200, count - 1, 1), receipt
+        [wrong] = receipt["errors"]
+        assert (wrong["row"], wrong["column"], wrong["code"]) == (bad + 1, "lane", "SN506") and "`x`" in wrong[
+            "message"
+        ]
+        after, found = 0, 0
+        for _ in range(100):
+            page = station.get("/v1/queries/1/results", params={"after": after, "wait": 5}).json()
+            after = page["next"]
+            found += sum(row[0] for update in page["updates"] for row in update.get("rows", ()))
+            if found:
+                break
+        assert found == count - 1
