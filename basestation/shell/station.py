@@ -74,7 +74,9 @@ class StationSource:
         if command == "submit":
             yield f"query {self._client.submit(argument).number} runs"
         elif command == "l":
-            yield from (_describe(query.description) for query in self._client.queries())
+            found = [query.description for query in self._client.queries()]
+            is_of_several = len({query["owner"] for query in found}) > 1
+            yield from (_describe(query, is_of_several) for query in found)
         else:
             yield _describe(self._client.post(f"{path_of(argument)}/{command}"))
 
@@ -92,8 +94,10 @@ def _lines(query: Query) -> Iterator[Line]:
         yield update.line
 
 
-def _describe(query: dict[str, Any]) -> str:
-    name = f"{query['name']}: " if query["name"] else ""
+def _describe(query: dict[str, Any], is_of_several: bool = False) -> str:
+    """A line about a query; in a list of several owners with the name by which `\\watch` finds it."""
+    owner = f"{query['owner']}." if is_of_several and query["owner"] is not None else ""
+    name = f"{owner}{query['name']}: " if query["name"] else ""
     return f"{query['number']:>4}  {query['state']:<10} {name}{' '.join(query['text'].split())}"
 
 

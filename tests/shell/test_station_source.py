@@ -6,6 +6,7 @@ import time
 import pytest
 
 from basestation.cli import query
+from basestation.rest.access import TokenScope
 from basestation.shell.interpreter import Interpreter
 from basestation.shell.station import StationSource
 from moteloom.client import connect
@@ -61,6 +62,18 @@ def test_submitted_query_is_watched_and_goes_on(running):
         shell.run(f"\\{command} {number}")
     states = [line.split()[1] for line in out.getvalue().splitlines()[1:]]
     assert states[0] == "paused" and states[-1] == "stopped" and not shell.has_failed
+
+
+def test_list_of_several_owners_has_names_that_watch_takes(running):
+    users = [connect(running.url, running.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben")]
+    queries = [user.submit("SELECT site, temp FROM field [NOW]", name="warm") for user in users]
+    shell, out, _ = shell_on(running)
+    shell.run("\\l")
+    listed = [line.split()[2] for line in out.getvalue().splitlines() if "warm:" in line]
+    assert listed == ["anna.warm:", "ben.warm:"]
+    shell.run(f"\\stop {listed[1].rstrip(':')}")
+    assert [query.state for query in queries] in (["running", "stopped"], ["deploying", "stopped"])
+    queries[0].stop()
 
 
 def test_refused_statement_shows_the_diagnostic_of_the_station(running):
