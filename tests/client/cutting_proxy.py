@@ -8,8 +8,8 @@ import threading
 class CuttingProxy:
     """Listens at `url` between `with` and its end; `cuts` counts the connections that it cut with bytes missing."""
 
-    def __init__(self, target, seed, most=2_500):
-        self._target, self._random, self._most = target, random.Random(seed), most
+    def __init__(self, target, seed, most=2_500, least=0):
+        self._target, self._random, self._bytes = target, random.Random(seed), (least, most)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.cuts, self.is_cutting = 0, True
@@ -32,7 +32,7 @@ class CuttingProxy:
             except OSError:
                 return
             station = socket.create_connection(self._target)
-            budget = self._random.randrange(self._most) if self.is_cutting else None
+            budget = self._random.randrange(*self._bytes) if self.is_cutting else None
             threading.Thread(target=self._forward, args=(client, station, None), daemon=True).start()
             threading.Thread(target=self._forward, args=(station, client, budget), daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""examples/web/follow.mjs: server-sent events in JavaScript, resumed over cut connections."""
+"""examples/web: server-sent events in JavaScript, by fetch and by EventSource, resumed over cut connections."""
 
 import json
 import os
@@ -35,3 +35,30 @@ def test_events_are_each_there_once_over_cut_connections(running, station, need,
 def test_refusals_end_the_example_with_the_reason(running, need, token, query, reason):
     done = follow(need, running.url, token or running.token, query, 1)
     assert done.returncode == 1 and reason in done.stderr and done.stdout == ""
+
+
+def follow_in_page(need, url, cookie, query, count):
+    [node] = need("node")
+    example, path = ROOT / "examples/web/events.mjs", f"{url}/v1/queries/{query}/results"
+    return subprocess.run(
+        [node, "--experimental-eventsource", ROOT / "tests/client/event_source.mjs", example, path, cookie, str(count)],
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+
+
+@pytest.mark.promise("resume")
+def test_event_source_with_a_cookie_has_each_update_once(running, station, need, rng):
+    ticket = station.post("/v1/tickets")["ticket"]
+    session = httpx.post(f"{running.url}/v1/session", content=ticket, headers={"origin": running.url})
+    cookie = session.headers["set-cookie"].partition(";")[0]
+    query = station.submit("SELECT site, temp FROM field [NOW]")
+    # The EventSource of Node.js gives up where the head of an answer is cut; that of a browser asks again.
+    with CuttingProxy(httpx.URL(running.url).netloc.decode().split(":"), rng.random(), least=1_200) as proxy:
+        done = follow_in_page(need, proxy.url, cookie, query.number, 20)
+    refused = follow_in_page(need, running.url, "moteloom_session=none", query.number, 1)
+    query.stop()
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["number"] for each in found] == list(range(1, 21)) and proxy.cuts > 0
+    assert found[-1]["id"].endswith(f"-{query.number}-20")
+    assert refused.returncode == 1 and "refuses" in refused.stderr
