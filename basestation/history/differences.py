@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CHANGE = "_change"
 """The column that says whether a row was `removed` or `added`."""
+ADDED, REMOVED = "added", "removed"
 _TOLERANCE = 1e-12
 """Of a value: some thousands of roundings."""
 Row = Mapping[str, Any]
@@ -72,7 +73,7 @@ def _differing(then: CompiledQuery, now: CompiledQuery) -> str:
 def _expand(found: Sequence[Row]) -> Iterator[Row]:
     for row in found:
         for _ in range(abs(row[CHANGE])):
-            yield {**row, CHANGE: "added" if row[CHANGE] > 0 else "removed"}
+            yield {**row, CHANGE: ADDED if row[CHANGE] > 0 else REMOVED}
 
 
 def _cancel_roundings(rows: Sequence[Row], query: CompiledQuery) -> list[Row]:
@@ -80,11 +81,11 @@ def _cancel_roundings(rows: Sequence[Row], query: CompiledQuery) -> list[Row]:
     exact = [name for name in query.columns if name not in query.inexact]
     removed: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        if query.inexact and row[CHANGE] == "removed":
+        if query.inexact and row[CHANGE] == REMOVED:
             removed.setdefault(tuple(row[name] for name in exact), []).append(row)
     dropped = set()
     for row in rows:
-        if row[CHANGE] == "added":
+        if row[CHANGE] == ADDED:
             alike = removed.get(tuple(row[name] for name in exact), [])
             other = next((each for each in alike if all(_is_same(each[n], row[n]) for n in query.inexact)), None)
             if other is not None:

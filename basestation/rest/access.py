@@ -65,6 +65,7 @@ SCOPES = {
     ("GET", "/v1/tables"): TokenScope.READ,
     ("POST", "/v1/trials"): TokenScope.SUBMIT,
     ("POST", "/v1/history"): TokenScope.SUBMIT,
+    ("POST", "/v1/history/recompute"): TokenScope.SUBMIT,
     ("GET", "/v1/jobs"): TokenScope.READ,
     ("GET", "/v1/jobs/{job}"): TokenScope.READ,
     ("GET", "/v1/jobs/{job}/results"): TokenScope.READ,

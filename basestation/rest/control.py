@@ -170,11 +170,15 @@ class StationControl(Protocol):
         text: str,
         begin: str | None,
         until: str | None,
+        since: str | None,
         skip_damaged: bool,
         key: str | None,
         owner: str | None,
     ) -> JsonObject:
-        """Ask the archive as a job, over the windows from `begin` to `until`. DiagnosticError; HttpProblemError where there is no Spark."""
+        """Ask the archive as a job, over the windows from `begin` to `until`. DiagnosticError; HttpProblemError where there is no Spark.
+
+        With `since`, ask which rows of these windows are others than with what had arrived by then.
+        """
 
     def open_job_file(self, number: int, suffix: str, only: str | None = None) -> BinaryIO | None:
         """The open file with the results of a job in another format, `.csv` or `.arrow`; None while there is none."""

@@ -150,11 +150,13 @@ class GuardedControl:
         text: str,
         begin: str | None,
         until: str | None,
+        since: str | None,
         skip_damaged: bool,
         key: str | None,
         owner: str | None,
     ) -> JsonObject:
-        return self._control.start_history(text, begin, until, skip_damaged, self._own(key), owner or self._name)
+        name = owner or self._name
+        return self._control.start_history(text, begin, until, since, skip_damaged, self._own(key), name)
 
     def open_job_file(self, number: int, suffix: str, only: str | None = None) -> BinaryIO | None:
         return self._control.open_job_file(number, suffix, self._only)

@@ -1,6 +1,6 @@
 """The routes of jobs: long work in a process beside the station.
 
-A trial runs a query on simulated motes or over rows, a question of history one over the archive.
+A trial runs a query on simulated motes or over rows. A question of history asks the archive, or what late arrivals changed in its answer.
 """
 
 import os
@@ -22,8 +22,10 @@ _EXAMPLE = (
     'send a query as text/plain, or JSON such as {"text": "SELECT …", "rows": {"road": [{"_tick": 0, "_site": 1}]}}'
 )
 _QUESTION = 'send a query as text/plain, or as JSON: {"text": "SELECT …"}'
-_MOMENT = "window: a tick, a time such as 2026-11-18T08:00:00Z, `+2h` from the first reading or `-7d` from the last"
+_MOMENT_FORMS = "a tick, a time such as 2026-11-18T08:00:00Z, `+2h` from the first reading or `-7d` from the last"
+_MOMENT = f"window: {_MOMENT_FORMS}"
 Found = TypeVar("Found")
+SkipDamaged = Annotated[bool, Query(description="leave damaged files out, and note them")]
 Number = Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last one that you have")]
 
 
@@ -57,17 +59,25 @@ def job_routes(control: StationControl) -> APIRouter:
         key: Key = None,
         begin: Annotated[str | None, Query(alias="from", max_length=40, description=f"the first {_MOMENT}")] = None,
         until: Annotated[str | None, Query(alias="to", max_length=40, description=f"the last {_MOMENT}")] = None,
-        skip_damaged: Annotated[bool, Query(description="leave damaged files out, and note them")] = False,
+        skip_damaged: SkipDamaged = False,
     ) -> Any:
-        given = await read_body(request, _QUESTION, None)
-        text = given if isinstance(given, str) else given.get("text")
-        if not isinstance(text, str) or (not isinstance(given, str) and given.keys() - {"text"}):
-            raise HttpProblemError(422, "bad-request", "the body is no question", _QUESTION)
-        if len(text) > LONGEST_TEXT:
-            raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")
+        text = read_question_text(await read_body(request, _QUESTION, None))
         return await run_in_threadpool(
-            control.start_history, text, restore_plus(begin), restore_plus(until), skip_damaged, key, None
+            control.start_history, text, restore_plus(begin), restore_plus(until), None, skip_damaged, key, None
         )
+
+    @router.post("/v1/history/recompute", status_code=202, summary="Ask what late arrivals changed, as a job of Spark")
+    async def start_recomputation(
+        request: Request,
+        since: Annotated[str, Query(max_length=40, description=f"the moment of the earlier answer: {_MOMENT_FORMS}")],
+        key: Key = None,
+        begin: Annotated[str | None, Query(alias="from", max_length=40, description=f"the first {_MOMENT}")] = None,
+        until: Annotated[str | None, Query(alias="to", max_length=40, description=f"the last {_MOMENT}")] = None,
+        skip_damaged: SkipDamaged = False,
+    ) -> Any:
+        text = read_question_text(await read_body(request, _QUESTION, None))
+        moments = restore_plus(begin), restore_plus(until), restore_plus(since)
+        return await run_in_threadpool(control.start_history, text, *moments, skip_damaged, key, None)
 
     @router.get("/v1/jobs", summary="Jobs, the oldest first")
     def jobs(after: Number = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> dict[str, Any]:
@@ -128,6 +138,16 @@ def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
     with file:
         while piece := file.read(PIECE_BYTES):
             yield piece
+
+
+def read_question_text(given: str | JsonObject) -> str:
+    """The text of a body that asks the archive. HttpProblemError where it has none, or anything else."""
+    text = given if isinstance(given, str) else given.get("text")
+    if not isinstance(text, str) or (not isinstance(given, str) and given.keys() - {"text"}):
+        raise HttpProblemError(422, "bad-request", "the body is no question", _QUESTION)
+    if len(text) > LONGEST_TEXT:
+        raise HttpProblemError(413, "too-long", f"a text has at most {LONGEST_TEXT:,} characters")
+    return text
 
 
 def read_trial(given: str | JsonObject) -> tuple[str, dict[str, list[JsonObject]] | None]:

@@ -67,6 +67,9 @@ EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("post", "/v1/history"): _JOB | {
         "kind": "history", "progress": 0.0, "doing": "starting Spark, which takes some 7 s",
         "request": {"text": _QUERY["text"], "from": "-7d", "to": None, "skip_damaged": False}},
+    ("post", "/v1/history/recompute"): _JOB | {
+        "kind": "history", "progress": 0.0, "doing": "reading the query and the files of its range",
+        "request": {"text": _QUERY["text"], "since": "-1d", "from": "-7d", "to": None, "skip_damaged": False}},
     ("get", "/v1/jobs"): {"jobs": [_JOB], "next": 1},
     ("get", "/v1/jobs/{job}"): _JOB,
     ("post", "/v1/jobs/{job}/cancel"): _JOB | {"state": "cancelled"},
@@ -84,6 +87,7 @@ _TEXT_ROUTES = (
     "/v1/statements",
     "/v1/trials",
     "/v1/history",
+    "/v1/history/recompute",
     "/v1/extents/{name}",
 )
 _DATA_ROUTES = "/v1/extents/{name}/tuples", "/v1/extents/{name}/rows"
@@ -222,6 +226,8 @@ def _text_body(path: str) -> Json:
     elif path == "/v1/trials":
         table = {"type": "array", "items": {"type": "object"}}
         properties = {"text": {"type": "string"}, "rows": {"type": "object", "additionalProperties": table}}
+    elif path.startswith("/v1/history"):
+        properties = {"text": {"type": "string"}}
     schema: Json = {"type": "object", "required": ["text"], "additionalProperties": False, "properties": properties}
     return {
         "required": True,

@@ -5,23 +5,28 @@ python -m basestation.station.history_job < orders        # `basestation.jobs.pr
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+import pyarrow as pa
 
 from acquisition.errors import InputError
 from basestation.archive.spark.job_watch import JobWatch
 from basestation.archive.spark.master import parse_master
 from basestation.archive.spark.session import SparkFailedError, branch_session, start_session
-from basestation.history.answer import answer
-from basestation.history.answer_lines import write_lines
+from basestation.history.answer import answer, prepare
+from basestation.history.answer_lines import write_differences, write_lines
 from basestation.history.archive_views import DamagedFileError
+from basestation.history.differences import compare_answers, no_differences
 from basestation.history.file_checks import list_days
 from basestation.history.output import add_time, write_stream, write_text
 from basestation.jobs.process import TOO_LONG, JobReport, Order, run_jobs, without_limits
 from basestation.jobs.table import JobError
 from basestation.station.history_question import HistoryQuestion, read_question
+from basestation.station.recomputation import Recomputation, plan_recomputation
 
 if TYPE_CHECKING:
     from basestation.archive.spark.session import SparkSession
@@ -36,23 +41,42 @@ class HistoryJobs:
         self._spark: SparkSession | None = None
 
     def carry_out(self, order: Order, lines: TextIO, report: JobReport) -> None:
-        """Answer a query, in three formats: `lines` is the one that clients can read before the others."""
+        """Answer a query, or say what changed in its answer, in three formats: clients can read `lines` before the others."""
         report(0.0, "reading the query and the files of its range")
         with _name_files(order.body["data"]):
-            question = _read(order.body, report)
-            spark = self._open(order, report)
-            with JobWatch(spark, order.limits["cpu_seconds"], report) as watch:
-                try:
-                    plan, tables = question.plan, question.tables
-                    table = answer(spark, question.root, plan, tables, question.span, question.skipped)
-                except SparkFailedError as error:
-                    raise _explain(error, watch.is_cancelled, order.limits["cpu_seconds"]) from error
+            question, since = _read(order.body, report), order.body["since"]
+            plan = question.plan
+            if since is None:
+                table = self._ask(order, report, partial(_answer, question=question))
+            else:
+                table = self._recompute(order, report, question)
         report(0.99, f"writing {table.num_rows:,} rows")
-        write_lines(table, plan, lines)
+        (write_lines if since is None else write_differences)(table, plan, lines)
         table = add_time(table, plan.is_one_off, plan.catalog.tick_ms)
         with order.results.with_suffix(".csv").open("w", encoding="utf-8") as file:
             write_text(table, "csv", file)
         write_stream(table, order.results.with_suffix(".arrow"))
+
+    def _recompute(self, order: Order, report: JobReport, question: HistoryQuestion) -> pa.Table:
+        """The differences of an answer, with notes of what came late. Without late arrivals no Spark starts."""
+        recomputation = plan_recomputation(question, order.body["since"])
+        for line in recomputation.describe():
+            report.note(line)
+        if recomputation.is_empty:
+            table = no_differences(prepare(question.plan, question.tables, question.span))
+        else:
+            table = self._ask(order, report, partial(_compare, recomputation=recomputation))
+        report.note(recomputation.describe_differences(table.num_rows))
+        return table
+
+    def _ask(self, order: Order, report: JobReport, work: "Callable[[SparkSession], pa.Table]") -> pa.Table:
+        """The table that work in Spark gives, within the limits of a job."""
+        spark = self._open(order, report)
+        with JobWatch(spark, order.limits["cpu_seconds"], report) as watch:
+            try:
+                return work(spark)
+            except SparkFailedError as error:
+                raise _explain(error, watch.is_cancelled, order.limits["cpu_seconds"]) from error
 
     def _open(self, order: Order, report: JobReport) -> "SparkSession":
         """A session of its own for a query, in the Spark of this process."""
@@ -69,6 +93,15 @@ class HistoryJobs:
                     result_bytes=order.limits["result_bytes"],
                 )
         return branch_session(self._spark)
+
+
+def _answer(session: "SparkSession", question: HistoryQuestion) -> pa.Table:
+    return answer(session, question.root, question.plan, question.tables, question.span, question.skipped)
+
+
+def _compare(session: "SparkSession", recomputation: Recomputation) -> pa.Table:
+    of = recomputation.question
+    return compare_answers(session, of.root, of.plan, of.tables, of.span, recomputation.since, of.skipped)
 
 
 def _read(body: Mapping[str, Any], report: JobReport) -> HistoryQuestion:

@@ -14,8 +14,11 @@ from basestation.archive.spark.session import find_requirements
 from basestation.controller.admission import bind_single_query
 from basestation.controller.world import World
 from basestation.jobs.table import Job, JobError, JobState, JobTable
+from basestation.planner.plan import Plan
 from basestation.rest.control import JobPage, JsonObject
 from basestation.rest.wire import HttpProblemError
+from basestation.station.history_question import HistoryQuestionError
+from basestation.station.recomputation import check_has_windows
 from basestation.station.runner import Runner
 from gateway.source import did_you_mean
 from innet.deployment.history_table import HistorySettings
@@ -62,21 +65,26 @@ class JobControl:
         text: str,
         begin: str | None,
         until: str | None,
+        since: str | None,
         skip_damaged: bool,
         key: str | None,
         owner: str | None,
     ) -> JsonObject:
         durable = self._station_runner.durable
-        bind_single_query(text, durable.station.world)
+        plan = bind_single_query(text, durable.station.world)
         first, last = _read_moment("from", begin), _read_moment("to", until)
+        known = _read_moment("since", since, "send the moment of the earlier answer")
+        if known is not None:
+            _require_windows(plan)
         if self._jobs is not None and not self._jobs.has_process(HISTORY):
             _require_spark(self._history)
         catalog, versions = self._station_runner.call(
             lambda now_ms: (durable.station.world.catalog, durable.station.engine.stored_versions())
         )
         asked = {"text": text, "from": begin, "to": until, "skip_damaged": skip_damaged}
+        asked |= {} if since is None else {"since": since}
         order = {
-            "text": text, "begin": first, "until": last, "skip_damaged": skip_damaged, "settings": self._history,
+            "text": text, "begin": first, "until": last, "since": known, "skip_damaged": skip_damaged, "settings": self._history,
             "data": durable.journal.path.parent.absolute(), "catalog": catalog,
             "tables": {name: [(each.tick, each.columns) for each in found] for name, found in versions.items()},
         }  # fmt: skip
@@ -135,11 +143,19 @@ class JobControl:
         }  # fmt: skip
 
 
-def _read_moment(name: str, text: str | None) -> Time | None:
+def _read_moment(name: str, text: str | None, remedy: str = "leave it out for the whole archive") -> Time | None:
     try:
         return None if text is None else read_time(text)
     except ValueError as why:
-        raise HttpProblemError(422, "bad-request", f"`{name}`: {why}", "leave it out for the whole archive") from None
+        raise HttpProblemError(422, "bad-request", f"`{name}`: {why}", remedy) from None
+
+
+def _require_windows(plan: Plan) -> None:
+    """HttpProblemError for a query that has no earlier answer."""
+    try:
+        check_has_windows(plan)
+    except HistoryQuestionError as error:
+        raise HttpProblemError(422, error.code, str(error), "ask for windows, or a stream") from None
 
 
 def _require_spark(settings: HistorySettings) -> None:

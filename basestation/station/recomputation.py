@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.sources.time_bounds import Time, tick_of
+from acquisition.ticks import rfc3339_of
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
 from basestation.algebra.node import walk
@@ -12,7 +13,7 @@ from basestation.algebra.table import Scan
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
 from basestation.history.answer import find_extents
 from basestation.history.compiler import needs_order
-from basestation.history.late_arrivals import LateArrivals, find_late_arrivals
+from basestation.history.late_arrivals import LateArrivals, find_late_arrivals, list_runs
 from basestation.history.statement import HistoryRange
 from basestation.planner.plan import Plan
 from basestation.station.history_question import HistoryQuestion, HistoryQuestionError
@@ -30,17 +31,41 @@ class Recomputation:
     last: int
     late: Mapping[str, LateArrivals]
 
+    def describe(self) -> list[str]:
+        """By extent, how many rows came late, of which days, and how many beyond the horizon."""
+        since, found = self._time_of(self.since), []
+        for name, late in self.late.items():
+            if late.rows:
+                found.append(f"{_count(late.rows)} of `{name}` came late, after {since}, of {list_runs(late.days)}")
+            if late.beyond:
+                found.append(
+                    f"{_count(late.beyond)} came after {since}, beyond the horizon of `{name}`: windows lack them, `{name}.HISTORY` has them"
+                )
+        return found
+
+    def describe_differences(self, rows: int) -> str:
+        """How many rows differ, and of which windows."""
+        return f"{_count(rows)} of windows up to {self._time_of(self.last)} differ"
+
+    def _time_of(self, tick: int) -> str:
+        return rfc3339_of(tick, self.question.plan.catalog.tick_ms)
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing can have changed."""
         return self.question.span.until < self.question.span.start or not any(each.rows for each in self.late.values())
 
 
+def check_has_windows(plan: Plan) -> None:
+    """HistoryQuestionError for a query that has no earlier answer."""
+    if plan.is_one_off:
+        raise HistoryQuestionError("a one-off query has one answer, and no window that could be another now")
+
+
 def plan_recomputation(question: HistoryQuestion, since: Time) -> Recomputation:
     """Find the windows that late arrivals may have changed. HistoryQuestionError for a query or a time that has no earlier answer."""
     plan, span = question.plan, question.span
-    if plan.is_one_off:
-        raise HistoryQuestionError("a one-off query has one answer, and no window that could be another now")
+    check_has_windows(plan)
     try:
         known = tick_of(since, question.ends, plan.catalog.tick_ms, "UTC")
     except ValueError as why:
@@ -85,3 +110,7 @@ def _narrow(plan: Plan, span: HistoryRange, late: Mapping[str, LateArrivals]) ->
     first = min(each.first for each in changing) - max(node.end for node in windows) - joined
     last = max(each.last for each in changing) - min(node.begin for node in windows) + joined
     return replace(span, start=max(span.start, first), until=min(span.until, last))
+
+
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"

@@ -14,7 +14,7 @@ from acquisition.errors import InputError
 from basestation.archive.spark import java, session
 from basestation.archive.spark.session import SparkFailedError
 from basestation.cli.run import JOB_MODULES
-from basestation.history.answer_lines import write_lines
+from basestation.history.answer_lines import write_differences, write_lines
 from basestation.jobs.process import JobReport, Order
 from basestation.jobs.table import JobLimits, JobState, JobTable
 from basestation.replay.inputs import read_recording
@@ -114,6 +114,105 @@ def test_spark_is_kept_for_the_next_job_and_stopped_when_idle(station, need):
         assert time.monotonic() < end, "Spark stays"
         time.sleep(0.1)
     assert worker.process.poll() is not None
+
+
+LATE_ROWS = [row | ({"_arrival": 95} if (row["_tick"], row["_site"]) == (20, 4) else {}) for row in ROWS]
+"""The reading of site 4 at tick 20 comes at tick 95."""
+
+
+@pytest.fixture
+def late_station(tmp_path):
+    write_archive(tmp_path, LATE_ROWS)
+    with RunningStation(tmp_path) as running:
+        yield running
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.promise("history-is-live", "late-readings", "access")
+def test_recompute_job_answers_what_a_late_reading_changed(late_station, need):
+    need("java")
+    anna, ben = (bearer(late_station.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben"))
+    path = "/v1/history/recompute?since=90&from=0&to=%2B90s"
+    made = late_station.ask("POST", path, content=MEANS, headers=anna | {"idempotency-key": "once"})
+    assert (made.status_code, made.json()["kind"], made.json()["owner"]) == (202, "history", "anna")
+    assert made.json()["request"] == {"text": MEANS, "from": "0", "to": "+90s", "since": "90", "skip_damaged": False}
+    number = made.json()["number"]
+    again = late_station.ask("POST", path, content=MEANS, headers=anna | {"idempotency-key": "once"})
+    assert again.json()["number"] == number
+    assert late_station.get(f"/v1/jobs/{number}", headers=ben).status_code == 404
+    assert late_station.ask("POST", f"/v1/jobs/{number}/cancel", headers=ben).status_code == 404
+    job = end_of(late_station, number)
+    assert (job["state"], job["problem"]) == ("done", None)
+    assert job["notes"] == [
+        "1 row of `field` came late, after 1970-01-01T00:01:30Z, of 1970-01-01",
+        "1 row of windows up to 1970-01-01T00:01:25Z differ",
+    ]
+    schema, line = map(json.loads, late_station.get(f"/v1/jobs/{number}/results", headers=anna).text.splitlines())
+    assert [column["name"] for column in schema["columns"]] == ["site", "mean"]
+    assert line == {"type": "window", "query": 1, "tick": 20, "n": 1, "time": "1970-01-01T00:00:20Z", "revision": 1,
+                    "coverage": {}, "removed": [], "added": [[4, 4.2]]}  # fmt: skip
+    text = late_station.get(f"/v1/jobs/{number}/results.csv", headers=anna).text
+    assert text.splitlines() == ["_time,_tick,_change,site,mean", "1970-01-01T00:00:20Z,20,added,4,4.2"]
+    arrow = late_station.get(f"/v1/jobs/{number}/results.arrow", headers=anna).content
+    assert pa.ipc.open_stream(arrow).read_all().column("_change").to_pylist() == ["added"]
+    waiting = late_station.ask("POST", path, content=MEANS, headers=anna).json()["number"]
+    cancelled = late_station.ask("POST", f"/v1/jobs/{waiting}/cancel", headers=anna).json()
+    assert (cancelled["number"], cancelled["state"]) == (waiting, "cancelled")
+
+
+@pytest.mark.promise("errors-point")
+@pytest.mark.parametrize(("text", "query", "code", "says"), [
+    (MEANS, "", "bad-request", "since"),
+    (MEANS, "?since=soon", "bad-request", "`since`"),
+    (MEANS, "?since=20&from=soon", "bad-request", "`from`"),
+    ("SELECT COUNT(*) FROM field.HISTORY", "?since=20", "no-answer", "a one-off query has one answer"),
+    ("SELECT tmep FROM field [NOW]", "?since=20", "SN202", "tmep"),
+])  # fmt: skip
+def test_wrong_recompute_is_refused_before_a_process_starts(station, text, query, code, says):
+    before = station.get("/v1/jobs").json()
+    refused = station.ask("POST", f"/v1/history/recompute{query}", content=text)
+    assert (refused.status_code, refused.json()["code"]) == (422, code) and says in str(refused.json()), refused.json()
+    assert station.get("/v1/jobs").json() == before
+
+
+@pytest.mark.promise("access")
+def test_recompute_needs_the_scope_of_questions(station):
+    reader = bearer(station.tokens.create("reader", [TokenScope.READ]))
+    refused = station.ask("POST", "/v1/history/recompute?since=20", content=MEANS, headers=reader)
+    assert (refused.status_code, refused.json()["code"]) == (403, "lesser-scope")
+
+
+def test_recompute_without_late_arrivals_starts_no_spark(tmp_path, monkeypatch, capsys):
+    def start(*_, **__):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(history_job, "start_session", start)
+    write_archive(tmp_path)
+    order = Order({"result_bytes": 1}, order_history(tmp_path, MEANS, since=80), tmp_path / "1.jsonl")
+    lines = io.StringIO()
+    history_job.HistoryJobs().carry_out(order, lines, JobReport(io.StringIO()))
+    assert [json.loads(line)["type"] for line in lines.getvalue().splitlines()] == ["schema"]
+    notes = [line["note"] for line in map(json.loads, capsys.readouterr().err.splitlines()) if "note" in line]
+    assert notes == ["0 rows of windows up to 1970-01-01T00:01:15Z differ"]
+    assert (tmp_path / "1.csv").read_text() == "_time,_tick,_change,site,mean\n"
+
+
+@pytest.mark.parametrize(("text", "table", "expected"), [
+    (MEANS, {"_tick": [20, 20, 30], "_n": [1, 1, 1], "_change": ["removed", "added", "added"], "site": [3, 3, 4], "mean": [1.5, None, 2.5]},
+     [{"tick": 20, "n": 1, "removed": [[3, 1.5]], "added": [[3, None]]}, {"tick": 30, "n": 1, "removed": [], "added": [[4, 2.5]]}]),
+    ("SELECT site FROM field", {"_tick": [20, 20], "_change": ["added", "removed"], "site": [3, 4]},
+     [{"tick": 20, "weight": -1, "row": [4]}, {"tick": 20, "weight": 1, "row": [3]}]),
+])  # fmt: skip
+def test_lines_of_differences_are_those_of_revisions(text, table, expected):
+    file = io.StringIO()
+    [given] = read_statements([text], CATALOG)
+    write_differences(pa.table(table), given.plan, file)
+    _, *lines = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert [{key: line[key] for key in of} for line, of in zip(lines, expected, strict=True)] == expected
+    shown = AnswerTable()
+    printed = [text for each in map(json.loads, file.getvalue().splitlines()) for text in shown.lines(each)]
+    assert printed[1].startswith("- 1970-01-01T00:00:20Z")
 
 
 def children_of(pid):
@@ -232,8 +331,8 @@ def test_deployment_says_which_spark_is_kept(tmp_path):
 
 def order_history(folder, text, **more):
     return {
-        "text": text, "begin": None, "until": None, "skip_damaged": False, "settings": HistorySettings(), "data": folder,
-        "catalog": CATALOG, "tables": {}, **more,
+        "text": text, "begin": None, "until": None, "since": None, "skip_damaged": False, "settings": HistorySettings(),
+        "data": folder, "catalog": CATALOG, "tables": {}, **more,
     }  # fmt: skip
 
 
