@@ -17,6 +17,7 @@ from acquisition.errors import InputError
 from acquisition.extent import Extent
 from acquisition.schema import Attribute, Type
 from acquisition.sources.recorded_table import RecordedTable
+from acquisition.sources.value_conversion import quote_value
 from gateway.source import did_you_mean
 
 BLOCK_BYTES = 1 << 20
@@ -109,7 +110,8 @@ def _read_objects(
         unknown = next((key for key in value if key not in known), None)
         if unknown is not None:
             help = did_you_mean(unknown, known) or "attributes are " + ", ".join(f"`{name}`" for name in known)
-            reject(number, unknown[:80], "SN504", f"unknown column `{unknown[:80]}`; {help}")
+            quoted = quote_value(unknown)  # it may hold half a character, which no answer can
+            reject(number, quoted[1:-1], "SN504", f"unknown column {quoted}; {help}")
             continue
         rows.append(value)
         numbers.append(number)
