@@ -21,6 +21,7 @@ from basestation.execution.ingest.coalesce import ExtentKey
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.stored_table import TableVersion
 from basestation.execution.joins.join_plan import JoinPlan
+from basestation.execution.memory_failures import OUT_OF_MEMORY
 from basestation.execution.plan_checks import (
     StartBeforeRecordError,
     UnsupportedPlanError,
@@ -29,7 +30,7 @@ from basestation.execution.plan_checks import (
     start_tick,
 )
 from basestation.execution.running_query import RunningQuery
-from basestation.execution.step_loop import OUT_OF_MEMORY, StepLoop, Updates
+from basestation.execution.step_loop import StepLoop, Updates
 from basestation.planner.executable_rules import select_rules
 from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Correction, Plan
@@ -101,11 +102,18 @@ class Engine(StepLoop):
             self.prune()
         self.check(plan)
         self._announced.discard(number)
-        try:
-            self._run(number, plan, fed, folds or {}, reports_from, reads)
-        except MemoryError as error:  # for the past that it reads
-            self._drop_unused_folds()
-            self._failures.append(QueryFailure(number, OUT_OF_MEMORY, str(error), self.clock))
+        failures = []
+        if not self.failure_log.ends_next(number):
+            try:
+                self._run(number, plan, fed, folds or {}, reports_from, reads)
+            except MemoryError as error:  # for the past that it reads
+                self._drop_unused_folds()
+                failures.append(QueryFailure(number, OUT_OF_MEMORY, str(error), self.clock))
+        self._keep_failures(failures)
+
+    def fail_to_begin(self, number: int, reason: str) -> None:
+        """Let the next updates have the failure of a query whose past found no memory, in the place of `add`."""
+        self._keep_failures([QueryFailure(number, OUT_OF_MEMORY, reason, self.clock)])
 
     def check(self, plan: Plan) -> None:
         """Raise UnsupportedPlanError or StartBeforeRecordError where `add` would, if state was pruned now; nothing changes."""
@@ -267,7 +275,11 @@ class Engine(StepLoop):
         """
         if self._live:
             self._catch_up()
-            self._failures += self._tidy()
+            self._keep_failures(self._tidy())
+
+    def repeat_failures(self) -> None:
+        """Carry out the failures of a run that is repeated that are due between two operations."""
+        self._catch_up()
 
     # --- folds -------------------------------------------------------------------------------------------------------
 

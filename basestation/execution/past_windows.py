@@ -41,6 +41,7 @@ from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
 from basestation.execution.ingest.intake import find_retention
 from basestation.execution.ingest.stored_table import TableVersion
+from basestation.execution.memory_failures import NO_LOG, FailureRecorder
 from basestation.execution.plan_checks import find_history_extents, last_tick, start_tick
 from basestation.execution.relational.subqueries import find_subqueries
 from basestation.planner.plan import Correction, Plan
@@ -346,11 +347,17 @@ class ReplayedQuery:
         begin = min(clock, past.since, max(past.begin, first))
         self._engine = engine = _begin_engine(begin, catalog, tables, first_due, timer)
         engine.announce(number, plan)
+        engine.failure_log = recorder = FailureRecorder()
         self._replay(recalled, catalog, clock)
+        lost = [start.extent for failure in recorder.take() for start in failure.records]
+        engine.failure_log = NO_LOG
         options = plan.options
         if options.since_ago is not None:
             plan = replace(plan, options=replace(options, since=past.since, since_ago=None))
-        engine.add(number, plan, reads=reads)
+        if lost:
+            engine.fail_to_begin(number, f"the archived tuples of {', '.join(lost)} find no room")
+        else:
+            engine.add(number, plan, reads=reads)
         self._last = clock + 1 if plan.is_one_off else last_tick(plan.options, clock + 1)
 
     def _replay(self, recalled: Mapping[str, Batch], catalog: Catalog, clock: int) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from acquisition.extent import Catalog
 from basestation.execution import thresholds
@@ -13,6 +14,7 @@ from basestation.execution.ingest.intake_set import Corrections, Deliveries, Int
 from basestation.execution.ingest.memory_headroom import estimate_intake_bytes, has_room
 from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.step_size import StepSize, cut_deliveries
+from basestation.execution.memory_failures import NO_LOG, OUT_OF_MEMORY, find_ended
 from basestation.execution.plan_interning import PlanInterner
 from basestation.execution.query_registry import QueryRegistry
 from basestation.execution.running_query import RunningQuery
@@ -21,12 +23,15 @@ from basestation.planner.rewriter import Rule
 from basestation.updates.update import QueryFailure, SharedUpdate, Update
 
 Updates = list[Update | SharedUpdate]
-OUT_OF_MEMORY = "SN516"
-"""The number in the catalogue of errors of a query that needs more memory than there is."""
 
 
 class StepLoop:
-    """`clock` is the last clock tick that ended; at first the one before `begun`."""
+    """`clock` is the last clock tick that ended; at first the one before `begun`.
+
+    `failure_log` has the failures for lack of memory. It belongs to the process and is in no snapshot.
+    """
+
+    failure_log = NO_LOG
 
     def __init__(
         self,
@@ -53,6 +58,9 @@ class StepLoop:
         self._multi_tick = False  # whether one step may end several clock ticks
         self._next_due: NextDue | None = None  # when an update may be due; None: not computed since the last step
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "failure_log"}
+
     @property
     def _queries(self) -> dict[int, RunningQuery]:
         return self._registry.running
@@ -68,31 +76,51 @@ class StepLoop:
     def _advance(self, tick: int, end: bool) -> Updates:
         if tick <= self.clock:
             raise ValueError(f"expected a clock tick after {self.clock}, which has ended; found {tick}")
-        updates = self._advance_to(tick, end)
+        updates = self._settle(self._advance_to(tick, end))
         failures, self._failures = self._failures, []
         return [*failures, *updates]
+
+    def _settle(self, updates: Updates) -> Updates:
+        """End an operation in which memory may have run out; return its updates. A replay lets fail what failed then, and nothing else."""
+        planned = self.failure_log.enter()
+        if planned is None:
+            starts, ended = self._intakes.take_failed(self.clock), list(find_ended(updates))
+            if starts or ended:
+                self.failure_log.record(ended, starts)
+            return updates
+        planned.check(updates, self._intakes.failed)
+        self._intakes.take_failed(self.clock)
+        for start in planned.records:
+            self._intakes.restart(start, self.clock)
+        failing = {failure.query for failure in self._failures}  # since a snapshot that is newer than the entry before
+        planned = replace(planned, queries=tuple(each for each in planned.queries if each.number not in failing))
+        for number in {each.number for each in planned.queries if each.number in self._registry}:
+            self._registry.remove(number)
+            self._next_due = None
+        self._drop_unused_folds()
+        return [*planned.apply(updates)] if planned.queries else updates
 
     def _advance_to(self, tick: int, end: bool) -> Updates:
         """End all clock ticks up to this one."""
         next_due = self._find_next_due()
         if self._may_wait(tick, next_due):
-            updates = self._answer_due(tick, next_due) if tick >= next_due.before else []
+            updates: Updates = self._answer_due(tick, next_due) if tick >= next_due.before else []
             self._waiting.put(self._intakes.take_delivered())
             self.clock = tick
             if end or self._waiting.must_flush(self._find_next_due(), tick):
                 updates += self._take_waiting(end)
             return updates
-        self._catch_up()
+        updates = [*self._take_in_waiting()]
         delivered, corrections = self._intakes.take_delivered(), self._intakes.take_corrections()
         batched = self._find_batched(delivered) if self._multi_tick else set()
         corrected = any(corrections.values())
-        updates, marks = [], self._intakes.mark(delivered)
+        marks = self._intakes.mark(delivered)
         try:
             for last, batches, several in plan_steps(
                 delivered, self._intakes.by_key, self.clock, tick, self._multi_tick, batched, corrected
             ):
                 given = corrections if last == tick else dict.fromkeys(corrections, ())
-                updates += self._step(last, batches, given, end and last == tick, several, batched)
+                self._step(last, batches, given, end and last == tick, several, batched, updates)
         except MemoryError as error:  # to cut deliveries into steps
             self._intakes.lose(delivered, marks, tick, error)
             updates += [*self._end_readers(tick), *self._take_step(tick, *self._intakes.nothing, end, False, set())]
@@ -128,15 +156,27 @@ class StepLoop:
         waiting = self._waiting.flush()
         keys = self._intakes.by_key
         delivered = {key: waiting.get(key, []) for key in keys}
-        return self._step(self.clock, delivered, dict.fromkeys(keys, ()), end, True, set())
+        updates: Updates = []
+        self._step(self.clock, delivered, dict.fromkeys(keys, ()), end, True, set(), updates)
+        return updates
 
     def _catch_up(self) -> None:
-        """Take in the deliveries that wait. No update is due for them, but a query may run out of memory."""
+        """Take in the deliveries that wait, as an operation of its own."""
+        self._keep_failures(self._take_in_waiting())
+
+    def _keep_failures(self, failures: Sequence[QueryFailure]) -> None:
+        """Settle an operation without other updates; the next updates have its failures."""
+        self._failures += [each for each in self._settle([*failures]) if isinstance(each, QueryFailure)]
+
+    def _take_in_waiting(self) -> list[QueryFailure]:
+        """Take in the deliveries that wait. No update is due for them, but a query may run out of memory: return its failure."""
+        failures = []
         for update in self._take_waiting() if self.clock > self._stepped else ():
             if not isinstance(update, QueryFailure):
                 raise AssertionError("an update was due and was not given")
-            self._failures.append(update)
+            failures.append(update)
         self._next_due = None
+        return failures
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -153,13 +193,13 @@ class StepLoop:
         end: bool,
         multi_tick: bool,
         batched: set[ExtentKey],
-    ) -> Updates:
-        """Take deliveries in and end clock tick `tick`, in several steps if their rows would be too many for one."""
-        updates: Updates = []
+        updates: Updates,
+    ) -> None:
+        """Take deliveries in and end clock tick `tick`, in several steps if their rows would be too many for one. Append to `updates`."""
         while multi_tick and (cut := self._find_step_end(delivered, tick)) < tick:
             part, delivered = cut_deliveries(delivered, cut)
             updates += self._take_step(cut, part, dict.fromkeys(corrections, ()), False, True, batched)
-        return updates + self._take_step(tick, delivered, corrections, end, multi_tick, batched)
+        updates += self._take_step(tick, delivered, corrections, end, multi_tick, batched)
 
     def _find_step_end(self, delivered: Deliveries, last: int) -> int:
         """Return the last clock tick, at most `last`, of a step whose rows are not too many."""
@@ -272,7 +312,7 @@ class StepLoop:
 
     def _end_readers(self, tick: int) -> list[QueryFailure]:
         """End the queries that read an intake which ran out of memory, and return their failures."""
-        failed = self._intakes.take_failed()
+        failed = self._intakes.failed
         reasons: dict[Hashable, str] = {
             query.key: failed[key]
             for query in (self._queries.values() if failed else ())

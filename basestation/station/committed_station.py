@@ -9,18 +9,21 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 
 from basestation.archive.memory import MemoryArchive
+from basestation.execution.memory_failures import FailureRecorder, UnrepeatedFailureError
 from basestation.execution.snapshot import SnapshotError
 from basestation.results.wire import numbered_lines
 from basestation.station.commands import apply
 from basestation.station.declared_extents import list_declared
+from basestation.station.failure_entry import MEMORY_FAILURES, NO_FAILURES, FailureEntry
 from basestation.station.held_transport import DISCONNECTED, HeldTransport
 from basestation.station.journal import Command, Entry, Journal, ResultChunk, Steps, Upload
 from basestation.station.journal_file import BOOT, JournalError, next_boot
 from basestation.station.query_rows import row_of
-from basestation.station.recovery import MakeStation, begin_station, keep_numbers, restore_newest
+from basestation.station.recovery import FAILURES_KEPT, MakeStation, begin_station, keep_numbers, restore_newest
 from basestation.station.station_snapshot import BackgroundSnapshot, save_station
 from basestation.station.uncommitted import KEEP_PLANS, Uncommitted
 from gateway.errors import TransportError
@@ -52,9 +55,11 @@ class CommittedStation:
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
         self._is_replaying, self._kept_plans = True, frozenset[int]()
+        self._recorder, self._repeated = FailureRecorder(), NO_FAILURES
         is_computed_anew = restored is None and journal.has_snapshots
         self.replayed = self._replay(0 if restored is None else restored.entry, is_computed_anew)
         self._is_replaying = False
+        self.station.engine.failure_log = self._recorder
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
         if is_computed_anew:
@@ -134,14 +139,21 @@ class CommittedStation:
     def _take(self, entry: Command | Upload) -> int | None:
         """Let the station act before the next commit; returns the number of the query that it is about."""
         self._pending.close_looks()
+        at, is_refused = len(self._pending.entries), False
         self._pending.entries.append(entry)
         known = self.station.world.catalog.extents.keys()
+        self._recorder.begin()
         try:
             changed = apply(entry, self.station)
             if declared := self.station.world.catalog.extents.keys() - known:
                 self._pending.facts |= list_declared(self.journal, declared)
             return None if changed is None else changed.number
+        except MemoryError:
+            is_refused = True
+            raise
         finally:
+            if (failures := self._recorder.take()) or is_refused:  # a replay reads it before the entry
+                self._pending.entries.insert(at, FailureEntry({0: failures}, is_refused).to_command(entry.now_ms))
             self._collect()
 
     def prune(self, now_ms: int) -> None:
@@ -150,8 +162,11 @@ class CommittedStation:
 
     def _look(self, now_ms: int, chunk: bytes) -> None:
         self._held.arrived, self.last_ms = chunk, now_ms
+        self._recorder.begin()
         if self._step(now_ms):
             self._pending.kept_plans.append(len(self._pending.looks))
+        if failures := self._recorder.take():
+            self._pending.failures[len(self._pending.looks)] = failures
         self._pending.looks.append((now_ms, chunk))
 
     def _restart_links(self, now_ms: int) -> None:
@@ -217,7 +232,7 @@ class CommittedStation:
             except sqlite3.Error as why:
                 self.failure = str(why)
                 return False
-            self._pending = Uncommitted(looks=pending.looks, kept_plans=pending.kept_plans)
+            self._pending = Uncommitted(looks=pending.looks, kept_plans=pending.kept_plans, failures=pending.failures)
         self.failure = None
         self._send()
         return True
@@ -245,12 +260,20 @@ class CommittedStation:
     def _replay(self, after: int, keeps_queries: bool) -> int:
         """Replay the journal entries after a snapshot; return the number of steps and commands.
 
-        With `keeps_queries` the table of queries is written again: that of an older file may lack some.
+        With `keeps_queries` the table of queries is written again: that of an older file may lack some. JournalError: there is
+        less memory than there was.
         """
-        count = 0
-        for _, entry in self.journal.entries(after):
-            for _ in self._again(entry):
-                count += 1
+        count, older = 0, int(self.journal.fact(FAILURES_KEPT) or 0)
+        for number, entry in self.journal.entries(after):
+            try:
+                for _ in self._again(entry, number > older):
+                    count += 1
+            except (MemoryError, UnrepeatedFailureError) as why:
+                raise JournalError(
+                    f"the state cannot be computed again from entry {number} of {self.journal.path}, for which there was "
+                    f"enough memory before: {why}",
+                    "free memory or raise its limit (`ulimit -v`), then start again; nothing has changed",
+                ) from why
             self._collect()
             self._pending = Uncommitted(
                 queries=self._pending.queries if keeps_queries else []
@@ -258,12 +281,18 @@ class CommittedStation:
             self._held.outgoing.clear()
         return count
 
-    def _again(self, entry: Entry) -> Iterator[None]:
+    def _again(self, entry: Entry, has_failures: bool) -> Iterator[None]:
+        """Take an entry again. With `has_failures` the log has each failure for lack of memory, and there is no other."""
+        if entry.kind == MEMORY_FAILURES and isinstance(entry, Command):
+            self._repeated = FailureEntry.from_command(entry)
+            return
         if isinstance(entry, Steps):
             kept_plans, self._kept_plans = self._kept_plans, frozenset()
+            repeated, self._repeated = self._repeated, NO_FAILURES
             for place, (now_ms, chunk) in enumerate(entry.looks):
                 self._held.arrived, self.last_ms = chunk, now_ms
-                self._step(now_ms, place in kept_plans)
+                with repeated.repeat(self.station.engine, place) if has_failures else nullcontext():
+                    self._step(now_ms, place in kept_plans)
                 yield
             return
         if entry.kind == KEEP_PLANS and isinstance(entry, Command):
@@ -275,8 +304,14 @@ class CommittedStation:
                 most = int(entry.argument) if isinstance(entry, Command) and entry.argument else sys.maxsize
                 self.station.archive.take_oldest(most, self.station.world.catalog.tick_ms)
             return
-        try:
-            apply(entry, self.station)
-        except Exception as why:  # it was refused then, or failed in the same way, and its user knows
-            log.info("command fails again", kind=entry.kind, at_ms=entry.now_ms, error=why)
+        repeated, self._repeated = self._repeated, NO_FAILURES
+        with repeated.repeat(self.station.engine, 0) if has_failures else nullcontext():
+            try:
+                apply(entry, self.station)
+            except UnrepeatedFailureError:
+                raise
+            except Exception as why:  # it was refused then, or failed in the same way, and its user knows
+                if isinstance(why, MemoryError) and has_failures and not repeated.is_refused:
+                    raise
+                log.info("command fails again", kind=entry.kind, at_ms=entry.now_ms, error=why)
         yield

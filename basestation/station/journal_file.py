@@ -21,7 +21,7 @@ from gateway.log import get_log
 log = get_log(__name__)
 
 APPLICATION = 0x4D4F5445  # "MOTE"
-VERSION = 3
+VERSION = 4
 NAME = "station.db"
 BOOT = "boot"
 """The fact that has the boot under which frames to motes are numbered."""

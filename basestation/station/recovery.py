@@ -15,6 +15,9 @@ MakeStation = Callable[[Transport, int], Station]
 PROGRAM = "program"
 """The fact that names the program version that ran last on a file."""
 
+FAILURES_KEPT = "failures are kept after"
+"""The fact that names the last entry of an older program, which kept no failures for lack of memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:

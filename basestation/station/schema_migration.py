@@ -49,6 +49,17 @@ def _add_times_of_results(database: sqlite3.Connection) -> None:
     database.execute("CREATE TABLE dropped (what TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT")
 
 
+def _begin_failures(database: sqlite3.Connection) -> None:
+    """Version 4: the log has how queries ran out of memory. Entries of before have none, and a start takes them as they go."""
+    database.execute(
+        "INSERT OR REPLACE INTO facts VALUES ('failures are kept after', (SELECT coalesce(max(number), 0) FROM entries))"
+    )
+
+
 OLDEST = 1
 """The first version that a step begins at."""
-_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_add_queries, _add_times_of_results)
+_STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _add_queries,
+    _add_times_of_results,
+    _begin_failures,
+)

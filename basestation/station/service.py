@@ -35,6 +35,7 @@ from basestation.controller.world import World
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
+from basestation.execution.memory_failures import settle_past
 from basestation.execution.past_windows import PastRange, PastWindows, find_past, find_resumed_past
 from basestation.planner.plan import Correction, Plan
 from basestation.planner.pushdown_policy import PushdownPolicy
@@ -358,13 +359,15 @@ class Station:
         past = self.past.by_query[number]
         if isinstance(past, PastWindows) and past.slices > 1:
             self.events.note_past(now_ms, number, past.answered, past.slices)
+        updates = settle_past(self.engine.failure_log, updates)
         self._end_failed(uplink.publish_updates(self.feed, updates), now_ms)
 
     def _answer_past(self, clock: int, now_ms: int) -> None:
         """Revise the past windows of queries, and forget those that may not change any more."""
         self.past.drop_ended(self.world.queries)
         for number in list(self.past.by_query):
-            self._end_failed(uplink.publish_updates(self.feed, self.past.end_clock(number, clock)), now_ms)
+            updates = settle_past(self.engine.failure_log, self.past.end_clock(number, clock))
+            self._end_failed(uplink.publish_updates(self.feed, updates), now_ms)
         self.past.drop_ended(self.world.queries)
         self.past.drop_settled()
 

@@ -9,6 +9,7 @@ import pytest
 from acquisition.batch import Batch, replaced_indexes, unit_weights
 from basestation.execution.engine import Engine
 from basestation.execution.output.stream_output import StreamOutput
+from basestation.execution.step_loop import StepLoop
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.updates.update import QueryFailure, WindowUpdates, split_by_query
@@ -204,6 +205,36 @@ def test_deliveries_that_cannot_be_cut_end_their_readers(monkeypatch):
     engine.deliver("misses", batch(2, 3))
     [update] = split_by_query(engine.on_clock(2))
     assert (update.query, len(update)) == (2, 3)
+
+
+@pytest.mark.promise("queries-apart")
+def test_updates_before_deliveries_that_cannot_be_cut_are_given(monkeypatch):
+    engine, step = Engine(OTHERS), StepLoop._step
+    for number, text in ((1, "SELECT v FROM hits"), (2, f"SELECT COUNT(*) AS n FROM misses {WINDOW}")):
+        engine.add(number, bind_text(text, OTHERS)[0])
+
+    def fail(loop, *given):
+        step(loop, *given)
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    engine.deliver("hits", batch(0, 3))
+    monkeypatch.setattr(StepLoop, "_step", fail)
+    updates = list(split_by_query(engine.on_clock(0)))
+    monkeypatch.undo()
+    assert [update.added.to_lists() for update in updates if update.query == 2] == [[(0,)]]
+    assert isinstance(updates[-1], QueryFailure) and updates[-1].query == 1
+
+
+@pytest.mark.promise("queries-apart")
+def test_filter_ends_with_the_intake_of_its_extent(monkeypatch):
+    engine = Engine(OTHERS)
+    for number, extent in ((1, "hits"), (2, "misses")):
+        engine.add(number, bind_text(f"SELECT v FROM {extent} WHERE v > 0", OTHERS)[0])
+        engine.deliver(extent, batch(0, 3))
+    failing(monkeypatch, f"{EXECUTION}.ingest.intake.Intake._enter")
+    found = list(split_by_query(engine.on_clock(0)))
+    assert [update.query for update in found if isinstance(update, QueryFailure)] == [1]
+    assert sum(len(update) for update in found if update.query == 2) == 2
 
 
 @pytest.mark.promise("queries-apart")

@@ -1,7 +1,8 @@
 """Files of older programs: a start migrates them after copying them, and computes the state anew where the log has it all.
 
-`older/versionN.sql` were dumped from stations of the program at commits 580e3c3 (version 1) and 1703420 (version 2): two queries
-on the motes of `SmallNetwork`, submitted at its begin; the first is stopped after 45 s, the station ends after 60 s.
+`older/versionN.sql` were dumped from stations of the program at commits 580e3c3 (version 1), 1703420 (version 2)
+and 4df2dc4 (version 3): two queries on the motes of `SmallNetwork`, submitted at its begin; the first is stopped after 45 s, the
+station ends after 60 s. The snapshot of version 3 has the head of an older engine and no state.
 """
 
 import json
@@ -69,7 +70,7 @@ def test_older_file_is_copied_and_goes_on(version, tmp_path):
     assert network.events().count("the state was computed anew from the log") == 1
 
 
-@each_version
+@pytest.mark.parametrize("version", [1, 2])
 def test_older_results_age_from_the_newest_time_in_their_file(version, tmp_path):
     """The older file has no times of results; with the time 0 all would be dropped at the next trim."""
     write_older(tmp_path, version)

@@ -15,6 +15,7 @@ from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.partial_intake import PartialIntake
 from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.interfaces import DeliveryIntake
+from basestation.execution.memory_failures import RecordStart, UnrepeatedFailureError
 from basestation.planner.plan import Correction
 from basestation.progress.watermark import NEVER
 from innet.operators.acquire import find_acquires
@@ -216,23 +217,27 @@ class IntakeSet:
     ) -> None:
         """Take deliveries in and end clock tick `tick`; with `end`, all time is complete then.
 
-        An intake that runs out of memory is in no defined state. It begins anew, and `take_failed` tells which those are.
+        An intake that runs out of memory is in no defined state. It begins anew and takes nothing more until `take_failed`.
         """
         for key, intake in [*self.by_key.items()]:
             mark = IntakeMark.of(intake)
+            if key in self._failed:
+                self._begin_anew(key, tick, mark, delivered[key], self._failed[key])
+                continue
             try:
                 intake.step(delivered[key], corrections[key], tick, end, multi_tick, multi_tick and key in batched)
             except MemoryError as error:
-                self._begin_anew(key, tick, mark, delivered[key], error)
+                self._begin_anew(key, tick, mark, delivered[key], self._explain(key, error))
 
-    def _begin_anew(
-        self, key: ExtentKey, tick: int, mark: IntakeMark | None, lost: Sequence[Any], error: MemoryError
-    ) -> None:
+    def _explain(self, key: ExtentKey, error: MemoryError) -> str:
+        return f"the intake of {key} held {self.by_key[key].held:,} tuples: {error}"
+
+    def _begin_anew(self, key: ExtentKey, tick: int, mark: IntakeMark | None, lost: Sequence[Any], reason: str) -> None:
         """Replace the intake of an extent by one whose record begins after a clock tick; that of a fold goes with its queries.
 
         `mark` is of before the deliveries that are `lost`. The new intake numbers its tuples as if it had taken them.
         """
-        self._failed[key] = f"the intake of {key} held {self.by_key[key].held:,} tuples: {error}"
+        self._failed[key] = reason
         old = self.by_key[key]
         if isinstance(old, Intake) and isinstance(key, str) and mark is not None:
             first = mark.number_after(old.extent, lost, old.applied or ())
@@ -249,17 +254,35 @@ class IntakeSet:
         """Begin the intakes of some deliveries anew, because there is no memory to take these in; `marks` are of before."""
         for key, batches in delivered.items():
             if batches:
-                self._begin_anew(key, tick, marks[key], batches, error)
+                self._begin_anew(key, tick, marks[key], batches, self._explain(key, error))
 
     @property
     def nothing(self) -> tuple[Deliveries, Corrections]:
         """No deliveries and no corrections."""
         return self._empty(), self._empty()
 
-    def take_failed(self) -> dict[ExtentKey, str]:
-        """Remove and return the intakes that ran out of memory, each with the reason. Their readers are to be dropped."""
+    @property
+    def failed(self) -> dict[ExtentKey, str]:
+        """The intakes that ran out of memory since `take_failed`, each with the reason. Their readers are to be dropped."""
+        return self._failed
+
+    def take_failed(self, clock: int) -> list[RecordStart]:
+        """Let the records of extents that ran out of memory begin behind a clock tick; remove them from `failed` and return them."""
         failed, self._failed = self._failed, {}
-        return failed
+        starts = [_find_start(self.extents[key]) for key in failed if isinstance(key, str)]
+        for start in starts:
+            self.restart(start, clock)
+        return starts
+
+    def restart(self, start: RecordStart, clock: int) -> None:
+        """Let the record of an extent begin anew behind a clock tick. UnrepeatedFailureError: corrections are missing that stay."""
+        old = self.extents[start.extent]
+        if len(old.applied or ()) < start.applied:
+            raise UnrepeatedFailureError(f"corrections of {start.extent} find no room")
+        made = Intake(old.extent, clock + 1, not self._live, self._tick_ms, start.next_number)
+        made.counts.update(start.counts)
+        made.unfiltered_from, made.applied = start.unfiltered_from, old.applied and old.applied[: start.applied]
+        self.extents[start.extent] = self.by_key[start.extent] = made
 
     def prune(self, histories: Sequence[Mapping[str, int]], clock: int) -> None:
         """Drop what no query needs. `histories` have by extent the first tick that a scan may still ask for."""
@@ -269,7 +292,14 @@ class IntakeSet:
                 intake.forget()
                 intake.forget_history(min(scanned, default=None))
             except MemoryError as error:
-                self._begin_anew(key, clock, IntakeMark.of(intake), (), error)
+                self._begin_anew(key, clock, IntakeMark.of(intake), (), self._explain(key, error))
+
+
+def _find_start(intake: Intake) -> RecordStart:
+    counts = {name: int(count) for name, count in intake.counts.items()}
+    return RecordStart(
+        intake.extent.name, int(intake.log.next), int(intake.unfiltered_from), len(intake.applied or ()), counts
+    )
 
 
 def _count_taken(extent: Extent, batch: Batch) -> int:

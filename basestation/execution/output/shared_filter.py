@@ -351,6 +351,11 @@ class SharedFilterOutput(Operator):
         return ()
 
     @property
+    def extents(self) -> tuple[str, ...]:
+        """The extent whose tuples it filters."""
+        return (self.stream.extent.name,)
+
+    @property
     def per_tick_extents(self) -> Sequence[str]:
         """The extent: late tuples take their place among those that enter, and corrections are emitted as they come."""
         return (self.stream.extent.name,)
