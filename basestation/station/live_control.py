@@ -129,7 +129,7 @@ class LiveControl(UploadControl, JobControl):
         A plain name is one of `only`, the sole user with visible queries, or of the user's `own`. Where all are visible, it is
         else the one that another has, and `OWNER.NAME` says whose it is.
         """
-        if query.isdecimal():
+        if query.isascii() and query.isdecimal():
             return int(query[:18])
         owner, name = split_name(query)
         world, journal = self._station.world, self._journal

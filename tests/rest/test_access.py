@@ -248,6 +248,7 @@ def test_name_says_nothing_of_the_queries_of_others(tmp_path):
         assert (several.status_code, several.json()["code"]) == (409, "ambiguous-name")
         assert several.json()["detail"] == "send one of anna.mean, ben.mean"
         station.ask("POST", "/v1/queries/ben.mean/stop", headers=olga)
+        assert number(olga, "%D9%A1") == 404, "numbers have the digits 0 to 9"
         assert number(olga, "mean") == 1, "the one that may still answer"
         assert submit(olga, QUERIES[1]).json()["number"] == number(olga, "mean") == 3, "an own one before others"
         given = station.ask(

@@ -201,6 +201,7 @@ def test_station_describes_motes_extents_events_and_health(station):
         ("GET", "/v1/queries/9/results.jsonl", 404, "no-such-query"),
         ("POST", "/v1/queries/9/stop", 404, "no-such-query"),
         ("GET", "/v1/queries/one/results", 404, "no-such-query"),
+        ("GET", "/v1/queries/1e0", 404, "no-such-query"),
         ("POST", "/v1/queries/none/resume", 404, "no-such-query"),
         ("GET", "/v1/queries?state=lost", 422, "bad-request"),
         ("GET", "/v1/queries/1/results?after=-1", 422, "bad-request"),
