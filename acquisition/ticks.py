@@ -5,6 +5,7 @@ A tick is an integer; live, tick 0 is the Unix epoch (semantics 1.1). No functio
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # numpy is loaded where there are arrays
@@ -49,6 +50,7 @@ def instant_of(tick: int, tick_ms: int) -> datetime:
     return UNIX_EPOCH + timedelta(milliseconds=tick * tick_ms)
 
 
+@lru_cache(maxsize=1_024)  # the updates of a step have few ticks and are many
 def rfc3339_of(tick: int, tick_ms: int) -> str:
     """Return the time of a tick as JSON has it: `2026-11-18T08:00:00Z`."""
     instant = instant_of(tick, tick_ms)
