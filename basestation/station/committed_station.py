@@ -307,11 +307,12 @@ class CommittedStation:
         repeated, self._repeated = self._repeated, NO_FAILURES
         with repeated.repeat(self.station.engine, 0) if has_failures else nullcontext():
             try:
-                apply(entry, self.station)
+                if not repeated.is_refused:
+                    apply(entry, self.station)
             except UnrepeatedFailureError:
                 raise
             except Exception as why:  # it was refused then, or failed in the same way, and its user knows
-                if isinstance(why, MemoryError) and has_failures and not repeated.is_refused:
+                if isinstance(why, MemoryError) and has_failures:
                     raise
                 log.info("command fails again", kind=entry.kind, at_ms=entry.now_ms, error=why)
         yield

@@ -284,6 +284,31 @@ def test_start_with_less_memory_says_so_and_changes_nothing(place, tmp_path):
 
 
 @pytest.mark.promise("durable")
+def test_command_that_found_no_memory_is_not_carried_out_again(tmp_path):
+    def fail(*_, **__):
+        raise MemoryError(NO_MEMORY)
+
+    network = SmallNetwork(tmp_path, CATALOG)
+    network.live(5)
+    with pytest.MonkeyPatch.context() as scarce:
+        scarce.setattr("basestation.downlink.deploy", fail)
+        with pytest.raises(MemoryError):
+            network.submit(QUERIES[0])
+    network.restart()
+    assert not network.durable.station.world.queries
+    assert network.submit(QUERIES[1]) == 1
+    network.end()
+    with pytest.MonkeyPatch.context() as scarce:
+        scarce.setattr("basestation.downlink.deploy", fail)
+        with pytest.raises(JournalError, match="cannot be computed again"):
+            network.start()
+    network.journal.close()
+    network.start()
+    assert list(network.durable.station.world.queries) == [1]
+    network.end()
+
+
+@pytest.mark.promise("durable")
 def test_log_of_an_older_program_is_replayed_as_before(tmp_path):
     """It kept no failures, so a query that has no memory in the replay ends there."""
     network = PushingNetwork(tmp_path)
