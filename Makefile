@@ -32,8 +32,8 @@ test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n r
 check: $(STAMP) ## the same tests at full counts
 	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
 
-LONGEST := tests/rest/test_openapi.py tests/client/test_client.py tests/client/test_killed_station.py -k 'generated or cut_at or killed'
-long: $(STAMP) ## the REST tests with a largest count: 50,000 requests, 1,000 cuts, 100 kills (MOTELOOM_SHARE=0.1 for a part)
+LONGEST := tests/rest/test_openapi.py tests/client/test_client.py tests/client/test_killed_station.py tests/history/test_generated_in_spark.py -k 'generated or cut_at or killed'
+long: $(STAMP) ## the tests with a largest count: 50,000 requests, 1,000 cuts, 100 kills, 5,000 queries in Spark (MOTELOOM_SHARE=0.1 for a part)
 	@MOTELOOM_COUNTS=long $(VENV)/bin/python -m pytest -s $(LONGEST) $(ARGS)
 
 one: $(STAMP) ## one file, folder or test: make one T=tests/gateway/test_link.py (ARGS="-k late -x" as pytest takes them)

@@ -1,5 +1,6 @@
 """SparkStatement: the text of one query in Spark SQL while it is written, as a chain of named parts (WITH), and what it depends on."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -70,9 +71,18 @@ class SparkStatement:
         return name
 
     def text(self, body: str) -> str:
-        """A whole statement: the parts so far, and a query over them."""
-        listed = ",\n".join(f"{name} AS (\n{part}\n)" for name, part in self.parts)
+        """A whole statement: a query over the parts, and those that it needs. Spark would analyze the others too, which takes long."""
+        needed, kept = _words(body), list[str]()
+        for name, part in reversed(self.parts):  # a part names only parts before it
+            if name in needed:
+                needed |= _words(part)
+                kept.append(f"{name} AS (\n{part}\n)")
+        listed = ",\n".join(reversed(kept))
         return f"WITH {listed}\n{body}" if listed else body
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,7 @@ TOLERANCE, ROUNDING = 1e-9, 1e-14
 
 def corrections_of(recording, statements, until):
     """The corrections of a recording and of statements as the engine carries them out, by extent."""
-    replay = Replay(recording, statements, until)
-    replay.engine.archive_corrections()
-    for _ in replay.updates():
-        pass
-    found = {}
-    for name, batch in replay.engine.take_applied():
-        found.setdefault(name, []).append(batch)
-    return found
+    return engine_run(recording, statements, until)[1]
 
 
 def archive(recording, root, rng, corrections=None):
@@ -116,12 +109,21 @@ def _read_loop(text):
 
 def engine_answers(recording, statements, until):
     """The Result of the engine, at the end of a replay."""
+    return engine_run(recording, statements, until)[0]
+
+
+def engine_run(recording, statements, until):
+    """(the Result of the engine at the end of a replay, the corrections that it carried out, by extent)."""
     replay = Replay(recording, statements, until)
+    replay.engine.archive_corrections()
     result = Result(replay.queries)
     for updates in replay.updates():
         result.add(updates)
     result.finish(replay.until, replay.ledger())
-    return result
+    corrections = {}
+    for name, batch in replay.engine.take_applied():
+        corrections.setdefault(name, []).append(batch)
+    return result, corrections
 
 
 def difference(result, number, query, got, largest=0.0):

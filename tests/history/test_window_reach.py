@@ -9,7 +9,7 @@ from basestation.history.window_reach import find_lead, find_reach
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
 from basestation.replay.statements import read_statements
-from tests.history.in_spark import archive
+from tests.history.in_spark import archive, compiled, named_views
 
 SCHEMA = "a: pushed (v:integer)\nb: pushed (v:integer)\nt: stored (v:integer)\nlab: sensed (v:integer) every 2 sec at sites 1, 2\n"
 WINDOW = "SELECT v FROM a [FROM NOW-9 TO NOW-2 SLIDE 5 SEC]"
@@ -44,3 +44,11 @@ def test_reading_stamped_too_far_ahead_is_not_the_last_one(tmp_path):
     assert describe_extent(tmp_path, "lab").last == 86_400 * 9
     assert describe_extent(tmp_path, "lab", ahead=extent.ahead).last == 38
     assert describe_extent(tmp_path, "lab", ahead=40).last == 60
+
+
+def test_statement_of_windows_reads_no_reading():
+    """A statement has the parts that it needs: those of a time grid need no file."""
+    catalog = read_schema("p: pushed (v:integer)")
+    [given] = read_statements(["SELECT v FROM p [FROM NOW TO NOW SLIDE 1 SEC]"], catalog)
+    query = compiled(given, named_views(catalog, {}), 10)
+    assert "e_p" in query.text and "e_p" not in query.windows and "sequence(0L, 10L, 1L)" in query.windows
