@@ -21,7 +21,7 @@ from basestation.station.declared_extents import list_declared
 from basestation.station.failure_entry import MEMORY_FAILURES, NO_FAILURES, FailureEntry
 from basestation.station.held_transport import DISCONNECTED, HeldTransport
 from basestation.station.journal import Command, Entry, Journal, ResultChunk, Steps, Upload
-from basestation.station.journal_file import BOOT, JournalError, next_boot
+from basestation.station.journal_file import BOOT, JournalError, copy_whole, next_boot
 from basestation.station.query_rows import row_of
 from basestation.station.recovery import FAILURES_KEPT, MakeStation, begin_station, keep_numbers, restore_newest
 from basestation.station.station_snapshot import BackgroundSnapshot, save_station
@@ -51,6 +51,10 @@ class CommittedStation:
         restored = restore_newest(journal, self._outside)
         if restored is not None:
             self.last_ms = restored.at_ms
+            if restored.older is not None:
+                copy_whole(
+                    journal.path, "state-{}-{}".format(*restored.older), "the state in it becomes that of this program"
+                )
         self.station = begin_station(journal, make, self._held, now_ms) if restored is None else restored.station
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
@@ -63,7 +67,9 @@ class CommittedStation:
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
         if is_computed_anew:
-            self._replace_snapshots(max(now_ms, self.last_ms))
+            self._replace_snapshots(max(now_ms, self.last_ms), "the state was computed anew from the log")
+        elif restored is not None and restored.older is not None:
+            self._replace_snapshots(max(now_ms, self.last_ms), "the state of an older program was taken over")
         if self.journal.fact("links of epoch") != self.journal.epoch:
             self._restart_links(now_ms)
         if not self.replayed and (restored is None or not restored.entry):
@@ -246,16 +252,22 @@ class CommittedStation:
             except TransportError as why:
                 self.link_failure = str(why)
 
-    def _replace_snapshots(self, now_ms: int) -> None:
-        """Keep the state that was computed from the whole log, in place of snapshots that cannot be read.
+    def _replace_snapshots(self, now_ms: int, event: str) -> None:
+        """Keep a state for which the log of another program was taken again, in place of the snapshots of that program.
 
-        Another program may have configured motes otherwise, so their links restart; results go on above the numbers that are kept.
+        This one may compute the log otherwise: then motes are configured otherwise than it knows, so their links restart, and results
+        go on above the numbers that are kept.
         """
         keep_numbers(self.station, self.journal)
-        self._restart_links(now_ms)
-        self.journal.forget_snapshots()
-        self.note(now_ms, "the state was computed anew from the log", entries=self.journal.last)
-        self.snapshot(now_ms)
+        if self.replayed:
+            self._restart_links(now_ms)
+        try:
+            self.journal.replace_snapshots(now_ms, save_station(self.station, self._outside))
+        except sqlite3.Error as why:
+            path = self.journal.path
+            raise JournalError(f"{path} cannot take the new state: {why}", "free space on the disk") from why
+        self.snapshot_ms = now_ms
+        self.note(now_ms, event, entries=self.journal.last)
 
     def _replay(self, after: int, keeps_queries: bool) -> int:
         """Replay the journal entries after a snapshot; return the number of steps and commands.

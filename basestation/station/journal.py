@@ -233,10 +233,11 @@ class Journal:
         """Whether there is a snapshot, readable or not."""
         return self._number("SELECT count(*) FROM snapshots") > 0
 
-    def forget_snapshots(self) -> None:
-        """Drop all snapshots. The log must have all that came in."""
+    def replace_snapshots(self, at_ms: int, body: bytes) -> None:
+        """Keep the state behind the last entry, and no other; or, with sqlite3.Error, leave all as it is."""
         with self._db:
             self._db.execute("DELETE FROM snapshots")
+            self._db.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (self.last, at_ms, body))
 
     @property
     def first(self) -> int:

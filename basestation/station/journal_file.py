@@ -286,19 +286,24 @@ def _check_format(database: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
-def _migrate(database: sqlite3.Connection, path: Path, version: int) -> None:
-    """Bring an older file to this version, after a copy of it. JournalError where there is no room for both."""
-    copy = path.with_name(f"{path.name}.v{version}")
+def copy_whole(path: Path, suffix: str, why: str) -> Path:
+    """Copy a file to one beside it, before it changes. JournalError where there is no room for the copy and the change."""
+    copy = path.with_name(f"{path.name}.{suffix}")
     free, size = shutil.disk_usage(path.parent).free, sum(each.stat().st_size for each in path.parent.glob(f"{NAME}*"))
     if free < COPIES * size:
         raise JournalError(
-            f"{path} has format {version} and must be copied before it becomes {VERSION}: that takes "
-            f"{COPIES * size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free",
+            f"{path} must be copied before {why}: that takes {COPIES * size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free",
             "free space on the disk, or run the older program",
         )
     _copy(path, staged := copy.with_name(copy.name + ".part"))
     os.replace(staged, copy)
     sync_path(path.parent)
+    return copy
+
+
+def _migrate(database: sqlite3.Connection, path: Path, version: int) -> None:
+    """Bring an older file to this version, after a copy of it. JournalError where there is no room for both."""
+    copy = copy_whole(path, f"v{version}", f"its format {version} becomes {VERSION}")
     try:
         with database:
             database.execute("BEGIN IMMEDIATE")

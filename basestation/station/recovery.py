@@ -7,7 +7,8 @@ from basestation.execution.snapshot import SnapshotError
 from basestation.station.journal import Journal
 from basestation.station.journal_file import JournalError
 from basestation.station.service import Station
-from basestation.station.station_snapshot import restore_station
+from basestation.station.state_migration import Format
+from basestation.station.station_snapshot import CURRENT, find_format, restore_station
 from gateway.transports import Transport
 
 MakeStation = Callable[[Transport, int], Station]
@@ -26,6 +27,7 @@ class Restored:
     station: Station
     entry: int
     at_ms: int
+    older: Format | None = None  # of the snapshot, where an older program wrote it
 
 
 def restore_newest(journal: Journal, outside: Mapping[str, object]) -> Restored | None:
@@ -36,7 +38,9 @@ def restore_newest(journal: Journal, outside: Mapping[str, object]) -> Restored 
     failures = []
     for number, at_ms, body in journal.snapshots():
         try:
-            return Restored(restore_station(body, dict(outside)), number, at_ms)
+            format_ = find_format(body)
+            station = restore_station(body, dict(outside))
+            return Restored(station, number, at_ms, None if format_ == CURRENT else format_)
         except SnapshotError as why:
             failures.append(str(why))
     if journal.first > 1:
@@ -57,6 +61,6 @@ def begin_station(journal: Journal, make: MakeStation, transport: Transport, now
 
 
 def keep_numbers(station: Station, journal: Journal) -> None:
-    """Let results go on above those that are kept, where a station was computed from the log by another program than before."""
+    """Let results go on above those that are kept, where another program than before computed the log again."""
     for number in station.world.queries:
         station.feed.skip_to(number, journal.bounds(number)[1])

@@ -8,19 +8,25 @@ import hashlib
 import io
 import os
 import pickle
+import re
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
 from basestation.station.query_accounts import TIMER
 from basestation.station.service import Station, ignore_migration
+from basestation.station.state_migration import OLDEST, ClassName, Format, Renewal, find_renewals
 
-_HEAD = b"moteloom station 11 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
-"""The first number is one more wherever a class of the station keeps something else."""
-
+STATION = 11
+"""One more wherever a class of the station keeps something else; `state_migration` then has a step from before."""
+CURRENT: Format = STATION, FORMAT
+_HEAD = b"moteloom station %d on engine %d, python %d.%d\n"
+_OURS = _HEAD % (*CURRENT, *sys.version_info[:2])
+_ANY = re.compile(_HEAD.replace(b"%d", rb"(\d{1,6})"))
 
 LONGEST_SECONDS = 600
 """A copy of the process that needs longer hangs: it was made while another thread held a lock."""
@@ -44,11 +50,17 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(StateReader):
-    """Attaches what belongs to the process."""
+    """Attaches what belongs to the process, and renews the objects of an older format."""
 
-    def __init__(self, file: io.BytesIO, outside: dict[str, object]) -> None:
+    def __init__(self, file: io.BytesIO, outside: dict[str, object], renewals: Mapping[ClassName, Renewal]) -> None:
         super().__init__(file)
-        self._outside = outside
+        self._outside, self._renewals = outside, renewals
+
+    def find_class(self, module: str, name: str) -> Any:
+        renewal = self._renewals.get((module, name))
+        if renewal is None:
+            return super().find_class(module, name)
+        return renewal.stand_in(super().find_class(*renewal.now))
 
     def persistent_load(self, name: Any) -> object:
         if name not in self._outside:
@@ -61,27 +73,38 @@ def save_station(station: Station, outside: dict[str, object]) -> bytes:
     file = io.BytesIO()
     _Writer(file, {id(value): name for name, value in (outside | _ALWAYS).items()}).dump(station)
     body = file.getvalue()
-    return _HEAD + hashlib.sha256(body).digest() + body
+    return _OURS + hashlib.sha256(body).digest() + body
+
+
+def find_format(data: bytes) -> Format | None:
+    """The format of a snapshot that this Python can read; None where the bytes are none."""
+    head = _ANY.match(data)
+    station, engine, *python = map(int, head.groups()) if head else (0, 0)
+    return (station, engine) if python == list(sys.version_info[:2]) else None
 
 
 def restore_station(data: bytes, outside: dict[str, object]) -> Station:
-    """The station whose state it was. SnapshotError where the bytes are damaged or of another version."""
-    if not data.startswith(_HEAD):
-        found = data[: data.find(b"\n") + 1][:80].decode("ascii", "replace").strip()
+    """The station whose state it was. SnapshotError where the bytes are damaged, or of a version that cannot be read here."""
+    found = find_format(data)
+    renewals = None if found is None else find_renewals(found, CURRENT)
+    head = data[: data.find(b"\n") + 1]
+    if renewals is None:
+        what = head[:80].decode("ascii", "replace").strip()
         raise SnapshotError(
-            f"another version wrote this state, as `{found}`; only `{_HEAD.decode().strip()}` can be read here"
+            f"another version wrote this state, as `{what}`; `{_OURS.decode().strip()}`, and older ones from station "
+            f"{OLDEST[0]} on engine {OLDEST[1]} on, can be read here"
         )
-    begin = len(_HEAD) + hashlib.sha256().digest_size
-    digest, body = data[len(_HEAD) : begin], data[begin:]
+    begin = len(head) + hashlib.sha256().digest_size
+    digest, body = data[len(head) : begin], data[begin:]
     if hashlib.sha256(body).digest() != digest:
         raise SnapshotError("the state of the station is damaged")
     try:
-        found = _Reader(io.BytesIO(body), outside | _ALWAYS).load()
+        station = _Reader(io.BytesIO(body), outside | _ALWAYS, renewals).load()
     except (pickle.UnpicklingError, *_MISFITS) as why:
         raise SnapshotError(f"this is not the state of a station: {why}") from why
-    if not isinstance(found, Station):
+    if not isinstance(station, Station):
         raise SnapshotError("this is not the state of a station")
-    return found
+    return station
 
 
 class BackgroundSnapshot:

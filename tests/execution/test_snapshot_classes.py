@@ -74,7 +74,7 @@ def kept(of):
     """(module, class, what its methods and those of its bases set of it, its slots, and what is annotated)."""
     names = set()
     for each in of.__mro__:
-        if each.__module__.partition(".")[0] not in ("acquisition", "basestation", "innet"):
+        if each.__module__.partition(".")[0] not in ("acquisition", "basestation", "gateway", "innet"):
             continue
         names |= set(vars(each).get("__slots__", ()))
         for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(each)))):

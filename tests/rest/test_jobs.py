@@ -38,7 +38,7 @@ def wait_for_end(look, is_over=lambda state: state not in ("waiting", "running")
         job = look()
         if is_over(job["state"]):
             return job
-        time.sleep(0.1)
+        time.sleep(0.3)
     raise AssertionError(f"the job does not end: {job}")
 
 

@@ -54,9 +54,9 @@ class CrashingJournal(Journal):
 
 
 class SmallNetwork:
-    """Two motes that live on while the station's process ends and starts again."""
+    """Two motes that live on while the station's process ends and starts again. `boot` counts the starts of the motes."""
 
-    def __init__(self, folder: Path, catalog: Catalog = CATALOG, begin_ms: int = BEGIN_MS) -> None:
+    def __init__(self, folder: Path, catalog: Catalog = CATALOG, begin_ms: int = BEGIN_MS, boot: int = 1) -> None:
         self.catalog = catalog
         trace, kernel = Trace(), Kernel(begin_ms * 1_000)
         air = RadioMedium(kernel, trace, NullChannel())
@@ -64,7 +64,7 @@ class SmallNetwork:
             Sensor("temperature", Wave(mean=20.0, swing=3.0, period_ms=600_000, per_site=0.1), scale=2),
             Sensor("volt", Wave(2987.0)),
         )
-        motes = [Mote(site, 1, kernel, air, trace, sensors) for site in (3, 4)]
+        motes = [Mote(site, boot, kernel, air, trace, sensors) for site in (3, 4)]
         gateway = Gateway(COORDINATOR, motes[0].forwarder.timing, kernel, air, trace)
         self.wire, self.network = connect(lambda end: MoteNetwork(kernel, trace, motes, [gateway], end))
         self.wire.open()

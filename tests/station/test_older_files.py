@@ -112,7 +112,7 @@ def test_migration_that_fails_changes_nothing(version, tmp_path, monkeypatch):
 def test_migration_without_room_for_a_copy_is_refused(version, tmp_path, monkeypatch):
     write_older(tmp_path, version)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
-    with pytest.raises(JournalError, match="must be copied before it becomes") as error:
+    with pytest.raises(JournalError, match="must be copied before its format") as error:
         Journal(tmp_path)
     assert "free space" in error.value.help
     assert version_of(tmp_path / NAME) == version and not (tmp_path / f"{NAME}.v{version}").exists()
