@@ -1,6 +1,5 @@
 """Generated queries over generated data give in Spark the current answer of the live engine."""
 
-import math
 import re
 from collections import Counter
 
