@@ -15,7 +15,7 @@ from dataclasses import asdict
 from basestation.archive.memory import MemoryArchive
 from basestation.execution.memory_failures import FailureRecorder, UnrepeatedFailureError
 from basestation.execution.snapshot import SnapshotError
-from basestation.results.wire import numbered_lines
+from basestation.results.line_text import encode_lines
 from basestation.station.commands import apply
 from basestation.station.declared_extents import list_declared
 from basestation.station.failure_entry import MEMORY_FAILURES, NO_FAILURES, FailureEntry
@@ -215,7 +215,7 @@ class CommittedStation:
             account = self.station.accounts.of(query)
             for each in numbered:
                 account.record(each.update)
-                texts = [json.dumps(line) for line in numbered_lines(each, schema, tick_ms)]
+                texts = encode_lines(each, schema, tick_ms)
                 self._pending.results.append(
                     ResultChunk(query, each.number, each.number + len(texts), "\n".join(texts) + "\n", self.last_ms)
                 )
