@@ -148,10 +148,10 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.durable import DurableStation
     from basestation.station.file_check import FileCheck
     from basestation.station.journal import Journal
+    from basestation.station.journal_file import PROGRAM
     from basestation.station.limit_enforcer import LimitEnforcer
     from basestation.station.live_control import LiveControl
     from basestation.station.past_reader import PastReader
-    from basestation.station.recovery import PROGRAM
     from basestation.station.rest_server import RestServer
     from basestation.station.retention import DAY_MS, Budget
     from basestation.station.runner import Runner, ScaledClock

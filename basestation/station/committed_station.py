@@ -51,10 +51,9 @@ class CommittedStation:
         restored = restore_newest(journal, self._outside)
         if restored is not None:
             self.last_ms = restored.at_ms
-            if restored.older is not None:
-                copy_whole(
-                    journal.path, "state-{}-{}".format(*restored.older), "the state in it becomes that of this program"
-                )
+            if restored.older is not None and not journal.is_migrated:  # else there is a copy already
+                suffix = "state-{}-{}".format(*restored.older)
+                copy_whole(journal.path, suffix, "the state in it becomes that of this program")
         self.station = begin_station(journal, make, self._held, now_ms) if restored is None else restored.station
         self.station.feed.retain_all()  # each step takes its updates out, and one after a long absence has many
         self._queries_seen = self.station.world.queries
@@ -67,6 +66,8 @@ class CommittedStation:
         self._held.outgoing.clear()
         self.snapshot_ms = now_ms
         if is_computed_anew:
+            keep_numbers(self.station, self.journal)
+            self._restart_links(now_ms)
             self._replace_snapshots(max(now_ms, self.last_ms), "the state was computed anew from the log")
         elif restored is not None and restored.older is not None:
             self._replace_snapshots(max(now_ms, self.last_ms), "the state of an older program was taken over")
@@ -253,21 +254,15 @@ class CommittedStation:
                 self.link_failure = str(why)
 
     def _replace_snapshots(self, now_ms: int, event: str) -> None:
-        """Keep a state for which the log of another program was taken again, in place of the snapshots of that program.
-
-        This one may compute the log otherwise: then motes are configured otherwise than it knows, so their links restart, and results
-        go on above the numbers that are kept.
-        """
-        keep_numbers(self.station, self.journal)
-        if self.replayed:
-            self._restart_links(now_ms)
+        """Keep the state in place of all snapshots of another program."""
+        self.note(now_ms, event, entries=self.journal.last)
         try:
             self.journal.replace_snapshots(now_ms, save_station(self.station, self._outside))
         except sqlite3.Error as why:
             path = self.journal.path
             raise JournalError(f"{path} cannot take the new state: {why}", "free space on the disk") from why
         self.snapshot_ms = now_ms
-        self.note(now_ms, event, entries=self.journal.last)
+        self._commit(closing=True)
 
     def _replay(self, after: int, keeps_queries: bool) -> int:
         """Replay the journal entries after a snapshot; return the number of steps and commands.

@@ -132,7 +132,7 @@ class Journal:
         self.path = folder / NAME
         self._lock = lock(folder)
         try:
-            self._db = open_database(self.path)
+            self._db, self.is_migrated = open_database(self.path)
         except BaseException:
             unlock(self._lock)
             raise
@@ -238,6 +238,11 @@ class Journal:
         with self._db:
             self._db.execute("DELETE FROM snapshots")
             self._db.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (self.last, at_ms, body))
+
+    @property
+    def last_query(self) -> int:
+        """The greatest number of a query that was given."""
+        return self._number("SELECT max(number) FROM queries") or 0
 
     @property
     def first(self) -> int:

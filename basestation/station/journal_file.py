@@ -15,6 +15,7 @@ from typing import IO
 from basestation.archive.manifest import SCHEMA as MANIFEST
 from basestation.archive.sync import sync_path
 from basestation.station.schema_migration import OLDEST, migrate
+from basestation.station.state_migration import find_format, find_renewals, read_head
 from gateway.errors import MoteloomError
 from gateway.log import get_log
 
@@ -27,6 +28,8 @@ BOOT = "boot"
 """The fact that has the boot under which frames to motes are numbered."""
 FIRST_BOOT_MS, BOOT_MS, LARGEST_BOOT = 1_735_689_600_000, 14_400_000, 60_000
 """A boot for each four hours since 2025: that is enough until 2052, and a link takes the next one after 65,536 frames."""
+PROGRAM = "program"
+"""The fact that names the program version that ran last on a file."""
 LOCK = "lock"
 COPIES = 3
 """A migration needs room for so many times the file: the copy, the rewritten tables, and the log of the transaction."""
@@ -208,16 +211,19 @@ def unlock(file: IO[str]) -> None:
     file.close()
 
 
-def open_database(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Open a file, or make it; also return whether an older one was copied and migrated. JournalError where it cannot be used."""
     is_new = not path.exists() or path.stat().st_size == 0
     if is_new:  # its -wal gets the same mode: the results are the owner's
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-    database = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False)
+    database, is_older = sqlite3.connect(path, isolation_level="IMMEDIATE", check_same_thread=False), False
     try:
         if not is_new:
             version = _check_format(database, path)
             _refuse_damage(database, path, is_whole=version != VERSION)
-            if version != VERSION:
+            is_older = version != VERSION
+            if is_older:
+                _refuse_state(database, path)
                 _migrate(database, path, version)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
@@ -233,7 +239,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     except JournalError:
         database.close()
         raise
-    return database
+    return database, is_older
 
 
 def find_damage(database: sqlite3.Connection, is_whole: bool = True) -> str | None:
@@ -286,10 +292,34 @@ def _check_format(database: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
+def _refuse_state(database: sqlite3.Connection, path: Path) -> None:
+    """JournalError, before anything changes, where a part of the log is only in a state that this program cannot go on from."""
+    newest = database.execute("SELECT entry, substr(body, 1, 80) FROM snapshots ORDER BY entry DESC LIMIT 1").fetchone()
+    first, last = database.execute("SELECT min(number), max(number) FROM entries").fetchone()
+    if newest is None or first == 1:
+        return
+    entry, head = newest
+    if find_renewals(find_format(head)) is None:
+        why = f"another version wrote the state in {path}, as `{read_head(head)}`"
+    elif last is not None and entry < last:
+        why = f"the older station of {path} was not stopped: its log goes on behind its last state"
+    else:
+        return
+    row = database.execute("SELECT value FROM facts WHERE name = ?", (PROGRAM,)).fetchone()
+    raise JournalError(f"{why}; nothing has changed", name_program(row and row[0]))
+
+
+def name_program(program: str | None) -> str:
+    """Return what to do where only the program that wrote a state can go on from it."""
+    version = f"moteloom {program}" if program else "the program version that wrote it"
+    return f"start with {version}, and stop that with SIGTERM before a newer one starts; or restore a backup"
+
+
 def copy_whole(path: Path, suffix: str, why: str) -> Path:
     """Copy a file to one beside it, before it changes. JournalError where there is no room for the copy and the change."""
     copy = path.with_name(f"{path.name}.{suffix}")
-    free, size = shutil.disk_usage(path.parent).free, sum(each.stat().st_size for each in path.parent.glob(f"{NAME}*"))
+    files = (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm")))
+    free, size = shutil.disk_usage(path.parent).free, sum(each.stat().st_size for each in files if each.exists())
     if free < COPIES * size:
         raise JournalError(
             f"{path} must be copied before {why}: that takes {COPIES * size / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free",

@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import pickle
-import re
 import signal
 import sys
 import time
@@ -16,17 +15,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
+from basestation.execution.snapshot import SnapshotError, StateReader
 from basestation.station.query_accounts import TIMER
 from basestation.station.service import Station, ignore_migration
-from basestation.station.state_migration import OLDEST, ClassName, Format, Renewal, find_renewals
+from basestation.station.state_migration import (
+    CURRENT,
+    HEAD,
+    OLDEST,
+    ClassName,
+    Renewal,
+    find_format,
+    find_renewals,
+    read_head,
+)
 
-STATION = 11
-"""One more wherever a class of the station keeps something else; `state_migration` then has a step from before."""
-CURRENT: Format = STATION, FORMAT
-_HEAD = b"moteloom station %d on engine %d, python %d.%d\n"
-_OURS = _HEAD % (*CURRENT, *sys.version_info[:2])
-_ANY = re.compile(_HEAD.replace(b"%d", rb"(\d{1,6})"))
+_OURS = HEAD % (*CURRENT, *sys.version_info[:2])
 
 LONGEST_SECONDS = 600
 """A copy of the process that needs longer hangs: it was made while another thread held a lock."""
@@ -54,13 +57,20 @@ class _Reader(StateReader):
 
     def __init__(self, file: io.BytesIO, outside: dict[str, object], renewals: Mapping[ClassName, Renewal]) -> None:
         super().__init__(file)
-        self._outside, self._renewals = outside, renewals
+        self._outside, self._renewals, self._unfinished = outside, renewals, set[int]()
+
+    def load(self) -> Any:
+        """Read the state. UnpicklingError where an object of a changed class has no values to renew."""
+        found = super().load()
+        if self._unfinished:
+            raise pickle.UnpicklingError(f"{len(self._unfinished)} objects of an older program have no values")
+        return found
 
     def find_class(self, module: str, name: str) -> Any:
         renewal = self._renewals.get((module, name))
         if renewal is None:
             return super().find_class(module, name)
-        return renewal.stand_in(super().find_class(*renewal.now))
+        return renewal.stand_in(super().find_class(*renewal.now), self._unfinished)
 
     def persistent_load(self, name: Any) -> object:
         if name not in self._outside:
@@ -76,22 +86,13 @@ def save_station(station: Station, outside: dict[str, object]) -> bytes:
     return _OURS + hashlib.sha256(body).digest() + body
 
 
-def find_format(data: bytes) -> Format | None:
-    """The format of a snapshot that this Python can read; None where the bytes are none."""
-    head = _ANY.match(data)
-    station, engine, *python = map(int, head.groups()) if head else (0, 0)
-    return (station, engine) if python == list(sys.version_info[:2]) else None
-
-
 def restore_station(data: bytes, outside: dict[str, object]) -> Station:
     """The station whose state it was. SnapshotError where the bytes are damaged, or of a version that cannot be read here."""
-    found = find_format(data)
-    renewals = None if found is None else find_renewals(found, CURRENT)
+    renewals = find_renewals(find_format(data))
     head = data[: data.find(b"\n") + 1]
     if renewals is None:
-        what = head[:80].decode("ascii", "replace").strip()
         raise SnapshotError(
-            f"another version wrote this state, as `{what}`; `{_OURS.decode().strip()}`, and older ones from station "
+            f"another version wrote this state, as `{read_head(data)}`; `{_OURS.decode().strip()}`, and older ones from station "
             f"{OLDEST[0]} on engine {OLDEST[1]} on, can be read here"
         )
     begin = len(head) + hashlib.sha256().digest_size

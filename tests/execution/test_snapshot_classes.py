@@ -35,7 +35,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 37\n"
-DIGEST = "decb268848e9b27a"
+DIGEST = "efb73fa0d400f0f0"
 
 
 @pytest.mark.promise("snapshot")
@@ -71,16 +71,19 @@ def classes():
 
 
 def kept(of):
-    """(module, class, what its methods and those of its bases set of it, its slots, and what is annotated)."""
-    names = set()
+    """(module, class, what its methods and those of its bases set of it, its slots, and what is annotated; the slots in their order).
+
+    Pickle writes the slots of a frozen class as a list.
+    """
+    names, slots = set(), []
     for each in of.__mro__:
         if each.__module__.partition(".")[0] not in ("acquisition", "basestation", "gateway", "innet"):
             continue
-        names |= set(vars(each).get("__slots__", ()))
+        slots += vars(each).get("__slots__", ())
         for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(each)))):
             match node:
                 case ast.AnnAssign(target=ast.Name(id=name)):
                     names.add(name)
                 case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
                     names.add(name)
-    return of.__module__, of.__qualname__, sorted(names)
+    return of.__module__, of.__qualname__, sorted(names | set(slots)), slots

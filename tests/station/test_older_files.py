@@ -17,8 +17,8 @@ import pytest
 
 from basestation.station import schema_migration
 from basestation.station.journal import Journal, ResultChunk
-from basestation.station.journal_file import NAME, VERSION, JournalError, check, restore
-from basestation.station.recovery import PROGRAM, begin_station
+from basestation.station.journal_file import NAME, PROGRAM, VERSION, JournalError, check, restore
+from basestation.station.recovery import begin_station
 from tests.station.small_network import SmallNetwork
 
 OLDER = Path(__file__).parent / "older"
