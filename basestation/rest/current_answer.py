@@ -13,8 +13,8 @@ from basestation.rest.control import JsonObject, ResultPage
 from basestation.rest.result_formats import columns_of, names_of
 from basestation.results.flat import flat_objects
 
-WindowKey = tuple[int, int, int]
-"""Tick, number and iteration of a window: windows of a loop may share tick and number."""
+WindowKey = tuple[int, int, int | tuple[int, ...]]
+"""Tick, number and iterations of a window: windows of loops may share tick and number."""
 
 
 class CurrentAnswer:
@@ -60,7 +60,8 @@ class CurrentAnswer:
             self._tuples[line["index"]] = _without(line, ("type", "query", "number", "weight"))
 
     def _add_window(self, line: JsonObject) -> None:
-        key = line["tick"], line["n"], line.get("t", 0)
+        t = line.get("t", 0)
+        key = line["tick"], line["n"], tuple(t) if isinstance(t, list) else t
         if line["revision"] == 0:
             if self._is_within(line):
                 self._windows[key] = _without(line, ("type", "query", "number"))

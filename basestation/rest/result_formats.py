@@ -18,13 +18,15 @@ _SYSTEM = {
                "_used": "integer", "_due": "integer"},
     "stream": {"_time": "time", "_query": "integer", "_number": "integer", "_index": "integer", "_weight": "integer"},
 }  # fmt: skip
-_TYPES = {"integer": pa.int64(), "time": pa.string(), "float": pa.float64(), "string": pa.string()}
+_TYPES = {
+    "integer": pa.int64(), "integers": pa.list_(pa.int64()), "time": pa.string(), "float": pa.float64(), "string": pa.string(),
+}  # fmt: skip
 
 
 def columns_of(page: ResultPage) -> dict[str, str]:
     """Name and type of each column of the rows of a query."""
     columns = page.schema["columns"]
-    loops = {"_t": "integer"} if page.schema.get("loops") else {}
+    loops = {"_t": "integers" if page.schema.get("several_loops") else "integer"} if page.schema.get("loops") else {}
     types = {
         name: "integer" if column["type"] == "time" else column["type"]
         for name, column in zip(names_of(page), columns, strict=True)

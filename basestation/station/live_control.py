@@ -208,7 +208,7 @@ class LiveControl(UploadControl, JobControl):
         for chunk in chunks:
             lines += chunk.lines.splitlines()[max(0, after + 1 - chunk.first) :]
         lines = lines[:limit]
-        schema = {key: described[key] for key in ("kind", "columns", "loops") if key in described}
+        schema = {key: described[key] for key in ("kind", "columns", "loops", "several_loops") if key in described}
         return ResultPage(number, schema, tuple(lines), after + len(lines), self._journal.epoch)
 
     def on_results(self, wake: Callable[[], None]) -> None:

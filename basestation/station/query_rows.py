@@ -32,4 +32,6 @@ def row_of(record: QueryRecord, tick_ms: int, account: Mapping[str, int] | None 
     } | ({} if account is None else {"account": dict(account)})
     if schema.has_loops:
         body["loops"] = True
+        if len(getattr(record.plan.statement, "loops", ())) > 1:
+            body["several_loops"] = True
     return QueryRow(record.number, record.name, record.state.value, json.dumps(body))

@@ -90,6 +90,25 @@ def test_windows_of_a_loop_with_one_tick_stay_apart():
     assert [(each["t"], each["rows"]) for each in found] == [(1, [[3, None, None]]), (2, [[2, None, None]])]
 
 
+def test_windows_of_several_loops_have_a_list_of_iterations(station):
+    loops = " ".join(f"FOR (t = ST; t < ST + 300; t += 10) {{ WindowIs({name}, t - 9, t); }}" for name in "pq")
+    station.submit(f"SELECT p.temp FROM field AS p, field AS q {loops}")
+    lines = [each for each in station.wait_for(1, 20) if each["type"] == "window"]
+    found = station.get("/v1/queries/1/current", params={"last": 100})
+    assert found.status_code == 200, found.text
+    iterations = [tuple(each["t"]) for each in found.json()["windows"]]
+    assert len(set(iterations)) == len(iterations) >= 3 and tuple(lines[0]["t"]) in iterations
+    station.ask("POST", "/v1/queries/1/stop")
+    for part, most in ("results", "limit"), ("current", "last"):
+        text = station.get(f"/v1/queries/1/{part}.csv", params={most: 1_000}).text
+        arrow = station.get(f"/v1/queries/1/{part}.arrow", params={most: 1_000}).content
+        table = pa.ipc.open_stream(arrow).read_all()
+        assert table.num_rows == len(text.splitlines()) - 1 > 0
+        assert all(f'"{row}"' in text for row in table.column("_t").to_pylist()), text
+    none = station.get("/v1/queries/1/results.arrow", params={"after": 100_000}).content
+    assert pa.ipc.open_stream(none).schema.field("_t").type == pa.list_(pa.int64())
+
+
 @given(st.lists(st.lists(st.integers(0, 2), max_size=4), min_size=1, max_size=6))
 def test_revisions_in_a_row_end_at_the_last_contents(contents):
     lines = [window(10, rows=[[n, None, None] for n in contents[0]])]
