@@ -1,4 +1,4 @@
-"""CurrentAnswer: the windows or tuples of a query after all their revisions, the newest ones or those of a range of time.
+"""CurrentAnswer: the windows or tuples of a query after all their revisions, those of the newest ticks or of a range of time.
 
 Its rows are those of `basestation.results.flat` without `_number` and `_weight`: each is there once.
 """
@@ -20,14 +20,18 @@ WindowKey = tuple[int, int, int | tuple[int, ...]]
 class CurrentAnswer:
     """The sum of updates that come in the order of their numbers; of equal rows a revision removes the last one (semantics 12.1).
 
-    It holds the newest `last` windows or tuples whose times in ms are within `begin_ms` and `until_ms`, both included. A window
-    whose first answer does not come is left out.
+    It holds the newest `last` windows, or the tuples of the newest `last` ticks, whose times in ms are within `begin_ms` and
+    `until_ms`, both included. A window whose first answer does not come is left out. Where updates came `before` these, so are the
+    tuples up to the first one's tick, unless there are no others: some of that tick may have come before.
     """
 
-    def __init__(self, last: int, begin_ms: int | None = None, until_ms: int | None = None) -> None:
-        self._last, self._begin_ms, self._until_ms = last, begin_ms, until_ms
+    def __init__(
+        self, last: int, begin_ms: int | None = None, until_ms: int | None = None, before: bool = False
+    ) -> None:
+        self._last, self._begin_ms, self._until_ms, self._before = last, begin_ms, until_ms, before
         self._windows: dict[WindowKey, dict[str, Any]] = {}
         self._tuples: dict[int, JsonObject] = {}
+        self._first_tick: int | None = None
         self._is_cut = False
 
     def add(self, lines: Iterable[str]) -> None:
@@ -40,20 +44,34 @@ class CurrentAnswer:
         if len(self._windows) > 2 * self._last:
             self._windows = dict(_newest(self._windows, self._last))
             self._is_cut = True
-        if len(self._tuples) > 2 * self._last:
-            self._tuples = dict(_newest(self._tuples, self._last))
+        if len(self._ticks()) > 2 * self._last:
+            self._tuples = {row["index"]: row for row in self._newest_tuples()}
             self._is_cut = True
 
     def as_json(self) -> dict[str, Any]:
         """The windows and tuples, the oldest first; `truncated` where older ones of the range are left out."""
-        is_cut = self._is_cut or len(self._windows) > self._last or len(self._tuples) > self._last
+        is_cut = self._is_cut or len(self._windows) > self._last or len(self._ticks()) > self._last
         return {
             "windows": [window for _, window in _newest(self._windows, self._last)],
-            "tuples": [row for _, row in _newest(self._tuples, self._last)],
+            "tuples": self._newest_tuples(),
             "truncated": is_cut,
         }
 
+    def _ticks(self) -> list[int]:
+        """The ticks of the tuples, each once, the oldest first."""
+        return sorted({row["tick"] for row in self._tuples.values()})
+
+    def _newest_tuples(self) -> list[JsonObject]:
+        ticks = self._ticks()
+        if self._before and self._first_tick is not None:
+            ticks = [tick for tick in ticks if tick > self._first_tick] or ticks
+        kept = set(ticks[-self._last :])
+        found = [row for row in self._tuples.values() if row["tick"] in kept]
+        return sorted(found, key=lambda row: (row["tick"], row["index"]))
+
     def _add_tuple(self, line: JsonObject) -> None:
+        if self._first_tick is None and line["weight"] > 0:
+            self._first_tick = line["tick"]
         if line["weight"] < 0:
             self._tuples.pop(line["index"], None)
         elif self._is_within(line):

@@ -64,12 +64,12 @@ MEDIA = {
 """The media type of a page by its suffix."""
 Current = tuple[ResultPage, dict[str, Any]]
 NEWEST = 10_000
-"""Updates that the current answer looks back on, and the most windows or tuples that it has."""
+"""Updates that the current answer looks back on, and the most windows or ticks of tuples that it has."""
 LONGEST_RANGE = 100_000
 """Updates that the current answer of a range of time looks back on."""
 Last = Annotated[
     int | None,
-    Query(ge=1, le=NEWEST, description=f"the newest so many; default: 1, or {NEWEST:,} of a range of time"),
+    Query(ge=1, le=NEWEST, description=f"the newest so many windows or ticks of tuples; default: 1, or {NEWEST:,} of a range of time"),
 ]
 
 
@@ -175,14 +175,14 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
                 422, "bad-request", f"`from` is after `to`: {begin} and {until}", "send the earlier time as `from`"
             )
         is_range = begin_ms is not None or until_ms is not None
-        answer = CurrentAnswer(last or (NEWEST if is_range else 1), begin_ms, until_ms)
         newest = await newest_of(query)
         query = str(await run_in_threadpool(control.find, query))  # a name may change its query
         before = 0 if begin_ms is None else await run_in_threadpool(control.number_before, query, begin_ms)
         looked = max(0, newest - (LONGEST_RANGE if is_range else NEWEST))
         kept = await first_kept(query)
         after = max(before, looked)
-        is_cut = is_range and (looked > before or 1 < kept > before)  # what was dropped may have been in the range
+        is_cut = looked > before or 1 < kept > before  # what was dropped may have been in the range
+        answer = CurrentAnswer(last or (NEWEST if is_range else 1), begin_ms, until_ms, is_cut)
         while True:
             try:
                 page = await run_in_threadpool(control.results, query, after, NEWEST)
@@ -193,7 +193,7 @@ def result_routes(control: GuardedControl, streams: ResultStreams, is_ending: Ca
                 break
             after = page.next
         found = answer.as_json()
-        return page, found | {"truncated": is_cut or (is_range and found["truncated"])}
+        return page, found | {"truncated": is_range and (is_cut or found["truncated"])}
 
     @router.get("/v1/queries/{query}/current", summary="The windows or tuples after all revisions")
     async def current(query: str, last: Last = None, begin: Begin = None, until: Until = None) -> dict[str, Any]:

@@ -194,6 +194,18 @@ def test_live_answer_is_that_of_the_newest_windows(station):
     assert last.to_dicts() == newest and len(last) > 0
 
 
+def test_live_answer_of_a_stream_has_its_newest_ticks_whole(station):
+    query = station.submit("SELECT site, temp FROM field")
+    first(query, 12)
+    query.stop()
+    whole = query.current().to_dicts()
+    times = sorted({row["_time"] for row in whole})
+    for last in 1, 3, 5:
+        newest = next(query.answers(last=last)).to_dicts()
+        assert newest == [row for row in whole if row["_time"] in times[-last:]], last
+    assert len(newest) > 5, "two sites a tick"
+
+
 def test_notebook_shows_a_live_answer_in_one_place(station, monkeypatch):
     class Display:
         """The part of IPython.display that is needed; the cell is interrupted at the third answer."""

@@ -27,8 +27,8 @@ def page(*lines, kind="window", **more):
     return ResultPage(1, {"kind": kind, "columns": COLUMNS, **more}, texts, len(texts), "e")
 
 
-def sum_updates(lines, last, begin_ms=None, until_ms=None):
-    answer = CurrentAnswer(last, begin_ms, until_ms)
+def sum_updates(lines, last, begin_ms=None, until_ms=None, before=False):
+    answer = CurrentAnswer(last, begin_ms, until_ms, before)
     answer.add(lines)
     return answer.as_json()
 
@@ -123,6 +123,37 @@ def test_last_of_equal_rows_is_removed():
     one, two, three, four = ([site, 0.5, None] for site in (1, 2, 3, 4))
     lines = page(window(10, rows=[one, two, one, three]), window(10, 1, removed=[one], added=[four])).lines
     assert sum_updates(lines, 1)["windows"][0]["rows"] == [one, two, three, four]
+
+
+def tuples_of(*ticks):
+    """One tuple for each tick, in this order."""
+    rows = [{"type": "tuple", "tick": tick, "index": index, "weight": 1, "row": [index, None, None]}
+            for index, tick in enumerate(ticks, 1)]  # fmt: skip
+    return page(*rows, kind="stream").lines
+
+
+def test_newest_tuples_are_those_of_whole_ticks():
+    lines = tuples_of(1, 1, 2, 2, 2, 3)
+    for last, indexes in (1, [6]), (2, [3, 4, 5, 6]), (3, [1, 2, 3, 4, 5, 6]):
+        found = sum_updates(lines, last)
+        assert [each["index"] for each in found["tuples"]] == indexes and found["truncated"] == (last < 3)
+    late = sum_updates(tuples_of(1, 2, 3, 1), 3)["tuples"]
+    assert [(each["tick"], each["index"]) for each in late] == [(1, 1), (1, 4), (2, 2), (3, 3)]
+
+
+def test_long_streams_keep_their_newest_ticks():
+    answer = CurrentAnswer(2)
+    for tick in range(10):
+        answer.add(tuples_of(tick, tick))
+    answer.add(tuples_of(*(tick for tick in range(10, 20) for _ in range(3))))
+    found = answer.as_json()
+    assert [each["tick"] for each in found["tuples"]] == [18] * 3 + [19] * 3 and found["truncated"]
+
+
+def test_tick_whose_first_tuples_may_be_cut_off_is_left_out():
+    for ticks, expected in ((1, 2, 2, 1, 3), [2, 2, 3]), ((1, 1), [1, 1]):
+        found = sum_updates(tuples_of(*ticks), 5, before=True)["tuples"]
+        assert [each["tick"] for each in found] == expected, ticks
 
 
 def at(second, *lines):
