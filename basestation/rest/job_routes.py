@@ -25,6 +25,8 @@ _QUESTION = 'send a query as text/plain, or as JSON: {"text": "SELECT …"}'
 _MOMENT_FORMS = "a tick, a time such as 2026-11-18T08:00:00Z, `+2h` from the first reading or `-7d` from the last"
 _MOMENT = f"window: {_MOMENT_FORMS}"
 Found = TypeVar("Found")
+Begin = Annotated[str | None, Query(alias="from", max_length=40, description=f"the first {_MOMENT}")]
+Until = Annotated[str | None, Query(alias="to", max_length=40, description=f"the last {_MOMENT}")]
 SkipDamaged = Annotated[bool, Query(description="leave damaged files out, and note them")]
 Number = Annotated[int, Query(ge=0, le=LARGEST, description="the number of the last one that you have")]
 
@@ -57,8 +59,8 @@ def job_routes(control: StationControl) -> APIRouter:
     async def start_history(
         request: Request,
         key: Key = None,
-        begin: Annotated[str | None, Query(alias="from", max_length=40, description=f"the first {_MOMENT}")] = None,
-        until: Annotated[str | None, Query(alias="to", max_length=40, description=f"the last {_MOMENT}")] = None,
+        begin: Begin = None,
+        until: Until = None,
         skip_damaged: SkipDamaged = False,
     ) -> Any:
         text = read_question_text(await read_body(request, _QUESTION, None))
@@ -71,8 +73,8 @@ def job_routes(control: StationControl) -> APIRouter:
         request: Request,
         since: Annotated[str, Query(max_length=40, description=f"the moment of the earlier answer: {_MOMENT_FORMS}")],
         key: Key = None,
-        begin: Annotated[str | None, Query(alias="from", max_length=40, description=f"the first {_MOMENT}")] = None,
-        until: Annotated[str | None, Query(alias="to", max_length=40, description=f"the last {_MOMENT}")] = None,
+        begin: Begin = None,
+        until: Until = None,
         skip_damaged: SkipDamaged = False,
     ) -> Any:
         text = read_question_text(await read_body(request, _QUESTION, None))
