@@ -5,7 +5,6 @@ The text is that of `json.dumps` for each of `wire.numbered_lines`, to the byte,
 
 import json
 from collections.abc import Iterator, Sequence
-from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ from basestation.results.feed import NumberedUpdate
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import numbered_lines
 from basestation.updates.update import Interleaved, Rows, TupleUpdates
-
-_NULL = "null"
 
 
 def encode_lines(numbered: NumberedUpdate, schema: ResultSchema, tick_ms: int) -> list[str]:
@@ -54,21 +51,12 @@ def _encode_rows(rows: Rows, scales: Sequence[int | None]) -> list[str]:
 
 def _encode_column(column: Vector, scale: int | None) -> list[str]:
     values: Any = column.values
-    if values.dtype == object:
-        return [_encode_value(value, scale) for value in column.to_list()]
-    if scale is not None:
-        texts = [repr(value / 10**scale) for value in values.tolist()]
-    elif values.dtype.kind == "f" and not np.isfinite(values).all():
-        texts = list(map(json.dumps, values.tolist()))
-    else:
-        texts = list(map(repr, values.tolist()))
+    if values.dtype.kind not in "iuf" or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+        return [
+            json.dumps(value if scale is None or value is None else value / 10**scale) for value in column.to_list()
+        ]
+    listed = values.tolist()
+    texts = list(map(repr, listed if scale is None else [value / 10**scale for value in listed]))
     if column.valid is None:
         return texts
-    return [text if valid else _NULL for text, valid in zip(texts, column.valid.tolist(), strict=True)]
-
-
-def _encode_value(value: Any, scale: int | None) -> str:
-    """Encode a string, an integer of any size, or a null."""
-    if isinstance(value, str):
-        return encode_basestring_ascii(value)
-    return json.dumps(value if scale is None or value is None else value / 10**scale)
+    return [text if valid else "null" for text, valid in zip(texts, column.valid.tolist(), strict=True)]

@@ -20,7 +20,13 @@ WHOLE = st.integers(-(2**63), 2**63 - 1)
 LARGE = st.integers(-(2**80), 2**80)
 DOUBLES = st.floats() | st.sampled_from([-0.0, 1e-7, 1e16, 1e22, 0.1, 5e-324, float("inf"), float("nan")])
 TEXTS = st.text(st.characters(), max_size=6) | st.sampled_from(['"', "\\", "\n", "\x00", "é", "😀", "\ud800", ""])
-KINDS = {"whole": (WHOLE, np.int64), "large": (LARGE, object), "double": (DOUBLES, np.float64), "text": (TEXTS, object)}
+KINDS = {
+    "whole": (WHOLE, np.int64),
+    "large": (LARGE, object),
+    "double": (DOUBLES, np.float64),
+    "text": (TEXTS, object),
+    "truth": (st.booleans(), bool),
+}
 NAMES = ("road", 'a "quoted" one')
 
 
@@ -32,7 +38,7 @@ def columns(draw, length):
     held = np.array([None] * length, object)
     held[:] = draw(st.lists(values, min_size=length, max_size=length))
     valid = draw(st.none() | st.lists(st.booleans(), min_size=length, max_size=length).map(np.array))
-    scale = draw(st.sampled_from([None, 0, 2, 6])) if kind in ("whole", "large") else None
+    scale = draw(st.sampled_from([None, 0, 2, 6])) if kind in ("whole", "large", "double") else None
     return Vector(held.astype(dtype), valid if valid is None else valid.astype(bool)), scale
 
 
