@@ -86,7 +86,10 @@ class MemoryFailure:
                 raise UnrepeatedFailureError(f"the tuples of {key} find no room")
 
     def apply(self, updates: Iterable[Update | SharedUpdate]) -> list[Update]:
-        """Return updates as they were: those of each query that ended up to its failure, and no more."""
+        """Return updates as they were: those of each query that ended up to its failure, and no more.
+
+        Where a query gives less now, by another version of the program, it ends there.
+        """
         ends, left = {each.number: each for each in self.queries}, {each.number: each.given for each in self.queries}
         found: list[Update] = []
         for update in split_by_query(updates):
@@ -95,9 +98,6 @@ class MemoryFailure:
             elif not isinstance(update, QueryFailure) and (count := min(left[update.query], _count(update))):
                 left[update.query] -= count
                 found.append(update.take(slice(0, count)) if isinstance(update, _MANY) else update)
-        if any(left.values()):
-            missing = ", ".join(str(number) for number, count in left.items() if count)
-            raise UnrepeatedFailureError(f"query {missing} gave more before it ran out of memory")
         return [*found, *(each.failure for each in self.queries)]
 
 
@@ -186,12 +186,13 @@ NO_LOG = FailureLog()
 def find_ended(updates: Iterable[Update | SharedUpdate]) -> Iterator[EndedQuery]:
     """The queries that ran out of memory, each with how much it gave before."""
     updates = list(updates)
-    if any(isinstance(update, QueryFailure) and update.code == OUT_OF_MEMORY for update in updates):
-        given: dict[int, int] = {}
-        for update in split_by_query(updates):
-            if isinstance(update, QueryFailure) and update.code == OUT_OF_MEMORY:
-                yield EndedQuery(update.query, given.get(update.query, 0), update.message, update.clock)
-            given[update.query] = given.get(update.query, 0) + _count(update)
+    failures = [each for each in updates if isinstance(each, QueryFailure) and each.code == OUT_OF_MEMORY]
+    given = dict.fromkeys((each.query for each in failures), 0)
+    for update in split_by_query(updates) if failures else ():
+        if update.query in given:
+            if update in failures:
+                yield EndedQuery(update.query, given[update.query], update.message, update.clock)
+            given[update.query] += _count(update)
 
 
 def settle_past(log: FailureLog, updates: Sequence[Update]) -> list[Update]:

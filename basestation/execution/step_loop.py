@@ -10,7 +10,7 @@ from basestation.execution.columns.next_due import NextDue, find_earliest
 from basestation.execution.counters import OperatorShare
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey
-from basestation.execution.ingest.intake_set import Corrections, Deliveries, IntakeSet
+from basestation.execution.ingest.intake_set import Corrections, Deliveries, IntakeSet, Marks
 from basestation.execution.ingest.memory_headroom import estimate_intake_bytes, has_room
 from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.step_size import StepSize, cut_deliveries
@@ -122,9 +122,16 @@ class StepLoop:
                 given = corrections if last == tick else dict.fromkeys(corrections, ())
                 self._step(last, batches, given, end and last == tick, several, batched, updates)
         except MemoryError as error:  # to cut deliveries into steps
-            self._intakes.lose(delivered, marks, tick, error)
-            updates += [*self._end_readers(tick), *self._take_step(tick, *self._intakes.nothing, end, False, set())]
+            self._lose(delivered, marks, tick, end, error, updates)
         return updates
+
+    def _lose(
+        self, delivered: Deliveries, marks: Marks, tick: int, end: bool, error: MemoryError, updates: Updates
+    ) -> None:
+        """End the readers of deliveries that cannot be cut into steps, and clock tick `tick` for all others. Append to `updates`."""
+        self._intakes.lose(delivered, marks, tick, error)
+        updates += self._end_readers(tick)
+        self._take_step(tick, *self._intakes.nothing, end, False, set(), updates)
 
     # --- deliveries that wait ----------------------------------------------------------------------------------------
 
@@ -156,8 +163,12 @@ class StepLoop:
         waiting = self._waiting.flush()
         keys = self._intakes.by_key
         delivered = {key: waiting.get(key, []) for key in keys}
+        tick, marks = self.clock, self._intakes.mark(delivered)
         updates: Updates = []
-        self._step(self.clock, delivered, dict.fromkeys(keys, ()), end, True, set(), updates)
+        try:
+            self._step(tick, delivered, dict.fromkeys(keys, ()), end, True, set(), updates)
+        except MemoryError as error:  # to cut deliveries into steps
+            self._lose(delivered, marks, tick, end, error, updates)
         return updates
 
     def _catch_up(self) -> None:
@@ -198,8 +209,8 @@ class StepLoop:
         """Take deliveries in and end clock tick `tick`, in several steps if their rows would be too many for one. Append to `updates`."""
         while multi_tick and (cut := self._find_step_end(delivered, tick)) < tick:
             part, delivered = cut_deliveries(delivered, cut)
-            updates += self._take_step(cut, part, dict.fromkeys(corrections, ()), False, True, batched)
-        updates += self._take_step(tick, delivered, corrections, end, multi_tick, batched)
+            self._take_step(cut, part, dict.fromkeys(corrections, ()), False, True, batched, updates)
+        self._take_step(tick, delivered, corrections, end, multi_tick, batched, updates)
 
     def _find_step_end(self, delivered: Deliveries, last: int) -> int:
         """Return the last clock tick, at most `last`, of a step whose rows are not too many."""
@@ -216,23 +227,22 @@ class StepLoop:
         end: bool,
         multi_tick: bool,
         batched: set[ExtentKey],
-    ) -> Updates:
-        """Take one step. Windows that were due before `tick` are answered before its deliveries revise them."""
-        updates: Updates = []
+        updates: Updates,
+    ) -> None:
+        """Take one step. Windows that were due before `tick` are answered before its deliveries revise them. Append to `updates`."""
         begun, rows = self._stepped, self._graph.rows_out if multi_tick else 0
         self._tuple_count += sum(len(batch) for batches in delivered.values() for batch in batches)
         while not multi_tick and (earlier := self._find_tick_before(tick, delivered, corrections)) is not None:
             self._intakes.pass_time(earlier)
             updates += self._end_readers(earlier)
-            updates += self._end_step(earlier)
+            self._end_step(earlier, updates)
         updates += self._make_room(tick, delivered)
         self._intakes.step(tick, delivered, corrections, end, multi_tick, batched)
         updates += self._end_readers(tick)
-        updates += self._end_step(tick)
+        self._end_step(tick, updates)
         if multi_tick:
             most = max((sum(map(len, batches)) for batches in delivered.values()), default=0)
             self._step_size.adapt(most, tick - begun, self._graph.rows_out - rows)
-        return updates
 
     def _make_room(self, tick: int, delivered: Deliveries) -> list[QueryFailure]:
         """End queries, those with the most state first, until the intake of a step finds memory; return their failures.
@@ -270,12 +280,12 @@ class StepLoop:
             found.append(tick - 1)
         return min((candidate for candidate in found if self.clock < candidate < tick), default=None)
 
-    def _end_step(self, tick: int) -> Updates:
-        """Let all operators take their step; return the updates, and end queries that cannot go on."""
+    def _end_step(self, tick: int, updates: Updates) -> None:
+        """Let all operators take their step, append to `updates`, and end queries that cannot go on."""
         self.clock = self._stepped = tick
         self._next_due = None
         failed = self._graph.step(tick)
-        updates: Updates = [*self._end_failed(failed, tick)]
+        updates += self._end_failed(failed, tick)
         for group in self._registry.groups:
             try:
                 updates += list(self._registry.select(group.updates))
@@ -294,7 +304,6 @@ class StepLoop:
             updates += self._tidy()
             low, high = thresholds.PRUNE_AFTER_TUPLES
             self._prune_after = min(max(low, self._intakes.held // 2), high)
-        return updates
 
     def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> list[QueryFailure]:
         """End the queries whose operators ran out of memory in this step, and return their failures."""

@@ -314,7 +314,9 @@ class CommittedStation:
         repeated, self._repeated = self._repeated, NO_FAILURES
         with repeated.repeat(self.station.engine, 0) if has_failures else nullcontext():
             try:
-                if not repeated.is_refused:
+                if repeated.is_refused:
+                    self.station.refuse(entry.now_ms)
+                else:
                     apply(entry, self.station)
             except UnrepeatedFailureError:
                 raise

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from basestation.execution.engine import Engine
-from basestation.execution.memory_failures import FailureReplay, MemoryFailure, UnrepeatedFailureError
+from basestation.execution.memory_failures import FailureReplay, MemoryFailure
 from basestation.station.journal import Command
 
 MEMORY_FAILURES = "memory failures"
@@ -36,7 +36,7 @@ class FailureEntry:
     def repeat(self, engine: Engine, look: int) -> Iterator[None]:
         """Let a look or command inside this context end the queries and records that it ended, and no other.
 
-        UnrepeatedFailureError: there is less memory than there was.
+        UnrepeatedFailureError: there is less memory than there was. A failure of a past to which the replay does not come is left out.
         """
         engine.failure_log = log = FailureReplay(self.looks.get(look, ()))
         if log.is_due:
@@ -44,8 +44,6 @@ class FailureEntry:
         yield
         if log.end():
             engine.repeat_failures()
-        if log.end():
-            raise UnrepeatedFailureError("a query of the past does not come to its failure")
 
 
 NO_FAILURES = FailureEntry()

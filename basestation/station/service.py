@@ -196,6 +196,13 @@ class Station:
                 windows.correct(correction)
         return self.world.queries[number]
 
+    def refuse(self, now_ms: int) -> None:
+        """Do what a submission does before it is refused: end the clock ticks before now, and drop what was recalled for it."""
+        self._answer(now_ms)
+        if self._recalled:
+            self._recalled = {}
+            self.engine.prune()
+
     @property
     def past_count(self) -> int:
         """How many queries have past windows that may change."""

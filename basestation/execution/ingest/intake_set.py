@@ -15,7 +15,7 @@ from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.partial_intake import PartialIntake
 from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.interfaces import DeliveryIntake
-from basestation.execution.memory_failures import RecordStart, UnrepeatedFailureError
+from basestation.execution.memory_failures import RecordStart
 from basestation.planner.plan import Correction
 from basestation.progress.watermark import NEVER
 from innet.operators.acquire import find_acquires
@@ -275,10 +275,8 @@ class IntakeSet:
         return starts
 
     def restart(self, start: RecordStart, clock: int) -> None:
-        """Let the record of an extent begin anew behind a clock tick. UnrepeatedFailureError: corrections are missing that stay."""
+        """Let the record of an extent begin anew behind a clock tick."""
         old = self.extents[start.extent]
-        if len(old.applied or ()) < start.applied:
-            raise UnrepeatedFailureError(f"corrections of {start.extent} find no room")
         made = Intake(old.extent, clock + 1, not self._live, self._tick_ms, start.next_number)
         made.counts.update(start.counts)
         made.unfiltered_from, made.applied = start.unfiltered_from, old.applied and old.applied[: start.applied]
