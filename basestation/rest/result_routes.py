@@ -69,7 +69,11 @@ LONGEST_RANGE = 100_000
 """Updates that the current answer of a range of time looks back on."""
 Last = Annotated[
     int | None,
-    Query(ge=1, le=NEWEST, description=f"the newest so many windows or ticks of tuples; default: 1, or {NEWEST:,} of a range of time"),
+    Query(
+        ge=1,
+        le=NEWEST,
+        description=f"the newest so many windows or ticks of tuples; default: 1, or {NEWEST:,} of a range of time",
+    ),
 ]
 
 
