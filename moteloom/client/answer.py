@@ -68,21 +68,22 @@ class UpdateSum:
 class Answer:
     """The sum of updates: revised windows and retracted tuples are in it once, as they are now.
 
-    `first` is the number of the first update in it. A window whose first version is not among them is left out.
+    `first` is the number of the first update in it, None for a live answer, which begins with a sum. A window whose first version is not among them is left out.
     """
 
     def __init__(self, columns: Sequence[Mapping[str, Any]], updates: Sequence[Update]) -> None:
         self.columns = list(columns)
-        self.first = updates[0].number if updates else 1
-        total = UpdateSum(self.first > 1)
+        first = updates[0].number if updates else 1
+        self.first: int | None = first
+        total = UpdateSum(is_cut=first > 1)
         total.add(updates)
         self.rows = total.rows()
 
     @classmethod
-    def of(cls, columns: Sequence[Mapping[str, Any]], first: int, total: UpdateSum) -> "Answer":
+    def of(cls, columns: Sequence[Mapping[str, Any]], total: UpdateSum) -> "Answer":
         """The answer of a sum that goes on; later updates of that do not change it."""
         answer = cls(columns, ())
-        answer.first, answer.rows = first, total.rows()
+        answer.first, answer.rows = None, total.rows()
         return answer
 
     def __len__(self) -> int:

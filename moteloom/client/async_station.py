@@ -11,8 +11,8 @@ import httpx
 from moteloom.client import jobs, requests
 from moteloom.client.answer import Answer, UpdateSum
 from moteloom.client.jobs import AsyncStationJob
-from moteloom.client.requests import Patience, Request, StationError, path_of
-from moteloom.client.results import WAIT_SECONDS, ResultReader, Update, updates_of_current
+from moteloom.client.requests import Patience, Request, StationError, get, path_of
+from moteloom.client.results import WAIT_SECONDS, ResultReader, ResultsGoneError, Update, updates_of_current
 from moteloom.client.station import LIVE_WINDOWS, PATIENCE
 from moteloom.station_address import Address, find_station
 
@@ -52,14 +52,14 @@ class AsyncStationClient:
         if self._http is not None:
             await self._http.aclose()
 
-    async def send(self, request: Request) -> Any:
-        """The JSON of the answer to a request, sent again as the patience of this station allows."""
-        patience = Patience(self._patience)
+    async def send(self, request: Request, patience: float | None = None) -> Any:
+        """The JSON of the answer to a request, sent again for `patience` seconds; None: for those of this station."""
+        waiting = Patience(self._patience if patience is None else patience)
         while True:
             try:
                 return await self.send_once(request)
             except StationError as error:
-                await asyncio.sleep(patience.delay(error))
+                await asyncio.sleep(waiting.delay(error))
 
     async def send_once(self, request: Request) -> Any:
         """The JSON of the answer to a request."""
@@ -198,15 +198,21 @@ class AsyncQuery:
         self, last: int = LIVE_WINDOWS, *, wait: float = WAIT_SECONDS, patience: float = PATIENCE
     ) -> AsyncIterator[Answer]:
         """Its newest `last` windows or ticks of tuples, now and after each change, to its end; as `Query.answers`."""
-        found = await self._station.get(f"{path_of(self.number)}/current", last=last)
-        total = UpdateSum(is_cut=True)
-        total.add(updates_of_current(found))
-        yield Answer.of(found["columns"], found["next"], total)
-        async for page in self.pages(found["next"], found["epoch"], wait=wait, patience=patience):
-            if page:
-                total.add(page)
-                total.keep_newest(last)
-                yield Answer.of(found["columns"], found["next"], total)
+        request, is_over = get(f"{path_of(self.number)}/current", last=last), False
+        while not is_over:
+            found = await self._station.send(request, patience)
+            total = UpdateSum(is_cut=True)
+            total.add(updates_of_current(found))
+            yield Answer.of(found["columns"], total)
+            try:
+                async for page in self.pages(found["next"], found["epoch"], wait=wait, patience=patience):
+                    if page:
+                        total.add(page)
+                        total.keep_newest(last)
+                        yield Answer.of(found["columns"], total)
+                is_over = True
+            except ResultsGoneError:  # updates were dropped before they were read: the current answer has their sum
+                continue
 
     async def stop(self, drain: bool = False) -> None:
         """End it; with `drain` after the readings that are on their way."""

@@ -12,8 +12,8 @@ import httpx
 from moteloom.client import jobs, requests
 from moteloom.client.answer import Answer, UpdateSum
 from moteloom.client.jobs import StationJob
-from moteloom.client.requests import Patience, Request, StationError, path_of
-from moteloom.client.results import WAIT_SECONDS, ResultReader, Update, updates_of_current
+from moteloom.client.requests import Patience, Request, StationError, get, path_of
+from moteloom.client.results import WAIT_SECONDS, ResultReader, ResultsGoneError, Update, updates_of_current
 from moteloom.station_address import Address, find_station
 
 PATIENCE = 3_600.0
@@ -58,14 +58,14 @@ class StationClient:
         if self._http is not None:
             self._http.close()
 
-    def send(self, request: Request) -> Any:
-        """The JSON of the answer to a request, sent again as the patience of this station allows."""
-        patience = Patience(self._patience)
+    def send(self, request: Request, patience: float | None = None) -> Any:
+        """The JSON of the answer to a request, sent again for `patience` seconds; None: for those of this station."""
+        waiting = Patience(self._patience if patience is None else patience)
         while True:
             try:
                 return self.send_once(request)
             except StationError as error:
-                time.sleep(patience.delay(error))
+                time.sleep(waiting.delay(error))
 
     def send_once(self, request: Request) -> Any:
         """The JSON of the answer to a request."""
@@ -210,17 +210,25 @@ class Query:
     ) -> Iterator[Answer]:
         """Its newest `last` windows or ticks of tuples, now and after each change, to its end: what a notebook shows live.
 
-        A cut connection or a restart of the station shows in none of them.
+        The first answer has those of the last 10,000 updates. A cut connection or a restart of the station shows in no answer. A
+        reader so slow that the station drops updates before it reads them goes on with the answer as it is then; so it does after
+        a restore. Raises StationError after `patience` seconds without an answer of the station.
         """
-        found = self._station.get(f"{path_of(self.number)}/current", last=last)
-        total = UpdateSum(is_cut=True)
-        total.add(updates_of_current(found))
-        yield Answer.of(found["columns"], found["next"], total)
-        for page in self.pages(found["next"], found["epoch"], wait=wait, patience=patience):
-            if page:
-                total.add(page)
-                total.keep_newest(last)
-                yield Answer.of(found["columns"], found["next"], total)
+        request, is_over = get(f"{path_of(self.number)}/current", last=last), False
+        while not is_over:
+            found = self._station.send(request, patience)
+            total = UpdateSum(is_cut=True)
+            total.add(updates_of_current(found))
+            yield Answer.of(found["columns"], total)
+            try:
+                for page in self.pages(found["next"], found["epoch"], wait=wait, patience=patience):
+                    if page:
+                        total.add(page)
+                        total.keep_newest(last)
+                        yield Answer.of(found["columns"], total)
+                is_over = True
+            except ResultsGoneError:  # updates were dropped before they were read: the current answer has their sum
+                continue
 
     def show(self, last: int = LIVE_WINDOWS) -> None:
         """Show `answers` in a notebook, one in the place of the other, until the query ends or the cell is interrupted. Needs IPython."""

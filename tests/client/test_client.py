@@ -206,6 +206,54 @@ def test_live_answer_of_a_stream_has_its_newest_ticks_whole(station):
     assert len(newest) > 5, "two sites a tick"
 
 
+@pytest.mark.promise("resume")
+def test_live_answer_goes_on_over_cuts(running, rng):
+    with connect(running.url, running.token) as direct:
+        query = direct.submit(QUERY)
+        first(query, 8)
+        with CuttingProxy(httpx.URL(running.url).netloc.decode().split(":"), rng.random()) as proxy:
+            with connect(proxy.url, running.token, patience=60) as station:
+                live = station.query(query.number).answers(last=3, wait=1)
+                for answer in live:
+                    assert answer.first is None and len({row.line["tick"] for row in answer.rows}) <= 3
+                    if proxy.cuts >= 4:
+                        proxy.is_cutting = False
+                        break
+                query.stop()
+                *_, answer = (answer, *live)
+        assert len(answer) > 0 and answer.to_dicts() == query.current().to_dicts()[-len(answer) :]
+
+
+def test_live_answer_begins_again_where_updates_were_dropped(tmp_path):
+    async def ask():
+        async with connect_async(running.url, running.token) as other:
+            live = (await other.query(query.number)).answers(last=3, wait=1)
+            await anext(live)
+            await asyncio.to_thread(drop)
+            return [answer async for answer in live][-1]
+
+    def drop():
+        page = station.get(f"/v1/queries/{query.number}/current")
+        first(query, 6, after=page["next"])
+        running.runner.call(lambda now_ms: running.network.journal.trim(Budget(numbers=2), now_ms))
+        query.stop()
+
+    with served(tmp_path) as running, connect(running.url, running.token) as station:
+        query = station.submit(QUERY)
+        first(query, 4)
+        live = query.answers(last=3, wait=1)
+        next(live)
+        drop()
+        *_, last = live
+        expected = next(query.answers(last=3)).to_dicts()
+        assert last.to_dicts() == expected and len(expected) > 0
+        query = station.submit(QUERY)
+        first(query, 4)
+        last = asyncio.run(ask())
+        expected = next(query.answers(last=3)).to_dicts()
+        assert last.to_dicts() == expected and len(expected) > 0
+
+
 def test_notebook_shows_a_live_answer_in_one_place(station, monkeypatch):
     class Display:
         """The part of IPython.display that is needed; the cell is interrupted at the third answer."""
@@ -266,6 +314,35 @@ def test_request_is_sent_again_while_no_station_answers():
 
     station = StationClient(find_station("http://field:1", None, None), 60, httpx.MockTransport(answer))
     assert station.submit("SELECT 1").number == 7 and len(set(keys)) == 1
+
+
+def test_live_answer_waits_for_a_station_at_its_first_request():
+    def make_answer():
+        paths = []
+
+        def answer(request):
+            paths.append(request.url.path)
+            if paths.count("/v1/queries/7/current") == 1:
+                raise httpx.ReadError("cut")
+            if paths[-1].endswith("/current"):
+                columns = [{"name": "site", "type": "integer"}]
+                window = {"tick": 1, "n": 1, "time": "2026-11-19T08:00:00Z", "coverage": {}, "rows": [[3]]}
+                found = {"next": 5, "epoch": "ab", "columns": columns, "windows": [window], "tuples": []}
+                return httpx.Response(200, json=found)
+            return httpx.Response(200, json={"number": 7, "state": "running", "text": "x"})
+
+        return httpx.MockTransport(answer)
+
+    async def ask():
+        station = AsyncStationClient(find_station("http://field:1", None, None), 0, make_answer())
+        query = await station.query(7)
+        with pytest.raises(StationError, match="cut"):
+            await anext(query.answers(patience=0))
+        return await anext(query.answers())
+
+    station = StationClient(find_station("http://field:1", None, None), 0, make_answer())
+    for found in next(station.query(7).answers()), asyncio.run(ask()):
+        assert [row.values for row in found.rows] == [(3,)]
 
 
 def test_patience_waits_longer_each_time_and_ends():
