@@ -4,6 +4,7 @@ This is the slow reference. `column_conversion` converts whole columns, and fall
 """
 
 import re
+import reprlib
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import isfinite
@@ -161,6 +162,11 @@ def _double(number: Number, value: object) -> float:
 
 def quote_value(value: object) -> str:
     """Return a value as an error shows it: quoted, on one line, at most 40 characters."""
-    text = value if isinstance(value, str) else str(value) if isinstance(value, int | float | Decimal) else repr(value)
+    try:
+        text = (
+            value if isinstance(value, str) else str(value) if isinstance(value, int | float | Decimal) else repr(value)
+        )
+    except RecursionError:  # repr goes less deep than a parser of JSON
+        text = reprlib.repr(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:41])
     return f"`{text[:40]}…`" if len(text) > 40 else f"`{text}`"

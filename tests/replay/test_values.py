@@ -156,6 +156,14 @@ def test_column_conversion_equals_value_conversion(scale, rng: random.Random):
     assert column(texts, attribute, True) == [nearest(Decimal(t), scale) for t in texts]
 
 
+def test_value_nested_too_deep_for_repr_is_quoted():
+    deep = []
+    for _ in range(200_000):
+        deep = [deep]
+    with pytest.raises(ValueRejectedError, match=r"^expected an integer, found `\[\[\["):
+        convert_value(deep, INTEGER, 1, False)
+
+
 TEXTS = [
     "1",
     "-1",

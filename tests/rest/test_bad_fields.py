@@ -159,6 +159,28 @@ def test_each_field_of_each_row_with_a_bad_value(station, media, kind):
                 assert receipt["accepted"] >= 1
 
 
+@pytest.mark.promise("documented")
+@pytest.mark.parametrize("media", FORMS)
+def test_value_at_the_depth_that_the_parser_takes_is_refused(station, media):
+    """Parsing ends at some depth of nesting. Values just above it are rejected like others."""
+    for (method, path), extent, row in ROWS:
+        good = json.dumps(SENML[0] if media.startswith("application/senml") else row)
+        url, headers = path.replace("{name}", extent), HEADERS | {"content-type": media}
+        for field in json.loads(good):
+            least = 800 if media == "application/x-ndjson" else 920
+            nested = ["[" * depth + "]" * depth for depth in range(least, 1_000)]
+            wrong = [json.dumps({**json.loads(good), field: "?"}).replace('"?"', value) for value in nested]
+            if media == "application/x-ndjson":
+                bodies = ["\n".join([good, *wrong])]
+            else:
+                bodies = [f"[{good}, {each}]" for each in wrong[:: 1 if field in ("lane", "v") else 13]]
+            for content in bodies:
+                response = station.ask(method, url, headers=headers, content=content)
+                assert response.status_code in (200, 422), (path, field, response.text)
+                if response.status_code == 200 and field in ("lane", "v"):
+                    assert response.json()["rejected"] >= 1
+
+
 KEYS = ["", "x", "\ud800", "\x00\x1b", "lane ", "LANE", "x" * 10_000, "_index"]
 
 
