@@ -44,9 +44,22 @@ def forget_sensors(base: str, query: int, columns: Iterable[int]) -> Iterator[tu
     return ((topic_of(base, query, number), b"") for number in columns)
 
 
+def forget_older_sensors(base: str, query: int, count: int) -> Iterator[tuple[str, bytes]]:
+    """(topic, empty payload) for each of so many columns, whose id an older program wrote otherwise: with `_` for each character of the prefix but letters and digits."""
+    prefix = "".join(c if c.isascii() and c.isalnum() else "_" for c in base.strip("/"))
+    for number in range(count):
+        topic = _topic_of(f"moteloom_{prefix}_{query}_{number}")
+        if topic != topic_of(base, query, number):
+            yield topic, b""
+
+
 def topic_of(base: str, query: int, column: int) -> str:
     """The topic of the discovery message of a column."""
-    return f"{DISCOVERY}/sensor/{sensor_id(base, query, column)}/config"
+    return _topic_of(sensor_id(base, query, column))
+
+
+def _topic_of(sensor: str) -> str:
+    return f"{DISCOVERY}/sensor/{sensor}/config"
 
 
 def sensor_id(base: str, query: int, column: int) -> str:

@@ -24,7 +24,7 @@ from basestation.controller.query_lifecycle import QueryState
 from basestation.results.flat import flat_objects
 from basestation.results.schema import make_unique
 from basestation.results.wire import Json
-from basestation.station.home_assistant import describe_sensors, forget_sensors
+from basestation.station.home_assistant import describe_sensors, forget_older_sensors, forget_sensors
 from basestation.station.journal import Journal
 from gateway.broker_settings import BrokerSettings
 from gateway.errors import TransportError
@@ -47,13 +47,15 @@ log = get_log(__name__)
 class Position:
     """How far a query is published: up to the number `after`. `schema` is what the broker retains of it, if that is known.
 
-    `sensors` of its columns, the first ones, are known to Home Assistant, as far as the file says.
+    `sensors` of its columns, the first ones, are known to Home Assistant, as far as the file says. It may know them by the ids of an
+    older program, too.
     """
 
     after: int = 0
     schema: Json | None = None
     may_be_retained: bool = False  # by an earlier process
     sensors: int = 0
+    may_have_older_ids: bool = False
     has_ended: bool = False
     idle: int = 0
 
@@ -132,11 +134,11 @@ class ResultPublisher:
 
     def _follow_state(self, query: int, position: Position) -> bool:
         """Retain the schema of a query that lives; forget it at its end. Whether what the file says has changed."""
-        before, found = position.sensors, self._describe(query)
+        before, found = (position.sensors, position.may_have_older_ids), self._describe(query)
         position.has_ended = found is None or found["state"] in ENDED
         if found is not None and not position.has_ended:
             self._retain_schema(query, position, found)
-            return position.sensors != before
+            return (position.sensors, position.may_have_older_ids) != before
         if position.schema is not None or position.may_be_retained:
             self._forget(query, position, found)
         # The description has its account once its answers can change no more; the last of them may have come with it.
@@ -144,7 +146,7 @@ class ResultPublisher:
         is_over = is_final and position.after + 1 >= self._journal.bounds(query)[1]
         if is_over:
             del self.positions[query]
-        return is_over or position.sensors != before
+        return is_over or (position.sensors, position.may_have_older_ids) != before
 
     def _describe(self, query: int) -> Json | None:
         """A query as clients see it."""
@@ -158,6 +160,7 @@ class ResultPublisher:
         if schema == position.schema:
             return
         self._retain([(f"{self._base}{query}/schema", json.dumps(schema).encode())])
+        self._forget_older(query, position, len(names))
         count = len(names) if self._is_discovered and not position.has_ended else 0
         if count:
             self._retain(describe_sensors(self._base, described, names))
@@ -171,7 +174,14 @@ class ResultPublisher:
         if self._is_discovered and described is not None:  # the file of an older program has no sensors
             count = max(count, len(described["columns"]))
         self._retain(forget_sensors(self._base, query, range(count)))
+        self._forget_older(query, position, count)
         position.schema, position.sensors, position.may_be_retained = None, 0, False
+
+    def _forget_older(self, query: int, position: Position, count: int) -> None:
+        """Let the broker retain none of the sensors that an older program described under other ids."""
+        if position.may_have_older_ids and self._is_discovered:
+            self._retain(forget_older_sensors(self._base, query, count))
+            position.may_have_older_ids = False
 
     def _retain(self, messages: Iterable[tuple[str, bytes]]) -> None:
         self._send([(topic, payload, True) for topic, payload in messages])
@@ -206,9 +216,11 @@ class ResultPublisher:
     def _read(self) -> tuple[int, dict[int, Position]]:
         try:
             kept = json.loads(self._path.read_text(encoding="utf-8"))
-            sensors = kept.get("sensors", {})
+            sensors, older = kept.get("sensors", {}), kept.get("older_ids")  # an older program wrote none
             found = {
-                int(query): Position(int(after), may_be_retained=True, sensors=int(sensors.get(query, 0)))
+                int(query): Position(
+                    int(after), None, True, int(sensors.get(query, 0)), older is None or int(query) in older
+                )
                 for query, after in kept["after"].items()
             }
             if kept["epoch"] == self._journal.epoch:
@@ -224,7 +236,14 @@ class ResultPublisher:
     def _write(self) -> None:
         after = {query: position.after for query, position in self.positions.items()}
         sensors = {query: position.sensors for query, position in self.positions.items() if position.sensors}
-        kept = {"epoch": self._journal.epoch, "last": self._last, "after": after, "sensors": sensors}
+        older = [query for query, position in self.positions.items() if position.may_have_older_ids]
+        kept = {
+            "epoch": self._journal.epoch,
+            "last": self._last,
+            "after": after,
+            "sensors": sensors,
+            "older_ids": older,
+        }
         staged = self._path.with_name(f"{FILE}.part")
         staged.write_text(json.dumps(kept) + "\n", encoding="utf-8")
         os.replace(staged, self._path)

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -325,6 +326,29 @@ def test_sensors_leave_with_a_query_that_a_restore_dropped(network, broker, tmp_
     with ResultPublisher(network.journal, broker.settings(), network.folder, is_discovered):
         left = {topic(1, 0), topic(2, 0), topic(2, 1), topic(3, 0), topic(3, 1)} if is_discovered else set()
         wait_until(lambda: home.read().keys() == left)
+    home.connection.close()
+
+
+def test_sensors_with_ids_of_an_older_program_leave(network, broker):
+    settings = replace(broker.settings(), prefix="lab-54")
+    with ResultPublisher(network.journal, settings, network.folder, is_discovered=True) as publisher:
+        wait_until(lambda: all(position.sensors for position in publisher.positions.values()) and publisher.positions)
+        wait_until(lambda: (network.folder / FILE).exists())
+    kept = json.loads((network.folder / FILE).read_text())
+    assert kept.pop("older_ids") == [] and kept.pop("sensors") == {"1": 1, "2": 2, "3": 2}
+    (network.folder / FILE).write_text(json.dumps(kept))
+    home = Home(broker)
+    columns = [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1)]
+    older = {f"homeassistant/sensor/moteloom_lab_54_v1_query_{query}_{column}/config" for query, column in columns}
+    wait_until(lambda: home.connection.problem is None)
+    for each in older:
+        home.connection.publish(each, b"{}", retain=True)
+    wait_until(lambda: home.read().keys() > older)
+    network.change("stop", 3)
+    with ResultPublisher(network.journal, settings, network.folder, is_discovered=True):
+        ours = {topic(*each).replace("lab", "lab-2d54") for each in columns[:3]}
+        wait_until(lambda: home.read().keys() == ours)
+    assert json.loads((network.folder / FILE).read_text())["older_ids"] == []
     home.connection.close()
 
 
