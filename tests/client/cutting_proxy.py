@@ -1,4 +1,4 @@
-"""A TCP proxy that cuts each connection after a random number of bytes of the answers."""
+"""A TCP proxy that cuts each connection after a random number of bytes of the answers, or answers 502 itself."""
 
 import random
 import socket
@@ -6,9 +6,13 @@ import threading
 
 
 class CuttingProxy:
-    """Listens at `url` between `with` and its end; `cuts` counts the connections that it cut with bytes missing."""
+    """Listens at `url` between `with` and its end; `cuts` counts the connections that it cut with bytes missing.
 
-    def __init__(self, target, seed, most=2_500, least=0):
+    The connections with the numbers `bad_gateways`, from 0, find no station.
+    """
+
+    def __init__(self, target, seed, most=2_500, least=0, bad_gateways=()):
+        self._bad_gateways, self.connections = bad_gateways, 0
         self._target, self._random, self._bytes = target, random.Random(seed), (least, most)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -31,6 +35,12 @@ class CuttingProxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            self.connections += 1
+            if self.connections - 1 in self._bad_gateways:
+                client.recv(65_536)
+                client.sendall(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                client.close()
+                continue
             station = socket.create_connection(self._target)
             budget = self._random.randrange(*self._bytes) if self.is_cutting else None
             threading.Thread(target=self._forward, args=(client, station, None), daemon=True).start()

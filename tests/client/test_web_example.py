@@ -46,11 +46,16 @@ def follow_in_page(need, url, cookie, query, count):
     )  # fmt: skip
 
 
-@pytest.mark.promise("resume")
-def test_event_source_with_a_cookie_has_each_update_once(running, station, need, rng):
+def log_in(running, station):
+    """The cookie of a session."""
     ticket = station.post("/v1/tickets")["ticket"]
     session = httpx.post(f"{running.url}/v1/session", content=ticket, headers={"origin": running.url})
-    cookie = session.headers["set-cookie"].partition(";")[0]
+    return session.headers["set-cookie"].partition(";")[0]
+
+
+@pytest.mark.promise("resume")
+def test_event_source_with_a_cookie_has_each_update_once(running, station, need, rng):
+    cookie = log_in(running, station)
     query = station.submit("SELECT site, temp FROM field [NOW]")
     # The EventSource of Node.js gives up where the head of an answer is cut; that of a browser asks again.
     with CuttingProxy(httpx.URL(running.url).netloc.decode().split(":"), rng.random(), least=1_200) as proxy:
@@ -61,4 +66,18 @@ def test_event_source_with_a_cookie_has_each_update_once(running, station, need,
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["number"] for each in found] == list(range(1, 21)) and proxy.cuts > 0
     assert found[-1]["id"].endswith(f"-{query.number}-20")
-    assert refused.returncode == 1 and "refuses" in refused.stderr
+    assert refused.returncode == 1 and "token" in refused.stderr
+
+
+@pytest.mark.promise("resume")
+def test_event_source_goes_on_behind_a_proxy_without_a_station(running, station, need, rng):
+    cookie, target = log_in(running, station), httpx.URL(running.url).netloc.decode().split(":")
+    query = station.submit("SELECT site, temp FROM field [NOW]")
+    with CuttingProxy(target, rng.random(), least=2_000, bad_gateways=(0, 1, 3, 4)) as proxy:
+        done = follow_in_page(need, proxy.url, cookie, query.number, 15)
+        missing = follow_in_page(need, proxy.url, cookie, 99_999, 1)
+    query.stop()
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["number"] for line in done.stdout.splitlines()] == list(range(1, 16))
+    assert proxy.connections > 5
+    assert missing.returncode == 1 and "there is no query 99999" in missing.stderr
