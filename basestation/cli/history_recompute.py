@@ -35,7 +35,7 @@ def recompute(args: argparse.Namespace) -> int:
         print(f"moteloom: {line}", file=sys.stderr)
     begun = time.monotonic()
     if found.is_empty:
-        table = no_differences(prepare(asked.plan, asked.tables, asked.span))
+        table = no_differences(asked.plan, prepare(asked.plan, asked.tables, asked.span))
     else:
         with open_spark(args) as session:
             table = compare_answers(

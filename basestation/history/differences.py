@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from acquisition.schema import Type
+from basestation.algebra.node import walk
+from basestation.algebra.window import LoopWindow
 from basestation.archive.spark.session import report_failures
 from basestation.history.answer import find_extents, run_checks
 from basestation.history.archive_views import Version, open_views
@@ -22,6 +25,7 @@ CHANGE = "_change"
 ADDED, REMOVED = "added", "removed"
 _TOLERANCE = 1e-12
 """Of a value: some thousands of roundings."""
+_TYPES = {Type.INTEGER: pa.int64(), Type.TIME: pa.int64(), Type.FLOAT: pa.float64(), Type.STRING: pa.string()}
 Row = Mapping[str, Any]
 
 
@@ -54,9 +58,16 @@ def compare_answers(
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def no_differences(query: CompiledQuery) -> pa.Table:
-    """The table of differences where there are none."""
-    return pa.table({name: pa.array([], pa.int64()) for name in (*query.tags, CHANGE, *query.names)})
+def no_differences(plan: Plan, query: CompiledQuery) -> pa.Table:
+    """The table of differences where there are none; `query` is the plan, compiled."""
+    loops = {node.loop for node in walk(plan.root) if isinstance(node, LoopWindow)}
+    types = {name: pa.int64() for name in query.tags}
+    if len(loops) > 1:
+        types["_t"] = pa.list_(pa.int64())
+    types[CHANGE] = pa.string()
+    for name, column in zip(query.names, plan.root.columns, strict=True):
+        types[name] = pa.float64() if column.scale is not None else _TYPES[column.type]
+    return pa.table({name: pa.array([], kind) for name, kind in types.items()})
 
 
 def _differing(then: CompiledQuery, now: CompiledQuery) -> str:

@@ -63,7 +63,7 @@ class HistoryJobs:
         for line in recomputation.describe():
             report.note(line)
         if recomputation.is_empty:
-            table = no_differences(prepare(question.plan, question.tables, question.span))
+            table = no_differences(question.plan, prepare(question.plan, question.tables, question.span))
         else:
             table = self._ask(order, report, partial(_compare, recomputation=recomputation))
         report.note(recomputation.describe_differences(table.num_rows))
