@@ -56,6 +56,7 @@ NEAREST = {
         "tests/station/test_query_accounts.py",
     ),
     "basestation/replay": ("tests/replay",),
+    "basestation/results": ("tests/results",),
     "basestation/progress": (ANSWERS, "tests/progress", CHOICES),
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/language": ("tests/language",),
