@@ -26,13 +26,13 @@ class LateArrivals:
 
 
 def find_late_arrivals(
-    root: Path, extent: Extent, since: int, last: int, skipped: Collection[Path] = ()
+    root: Path, extent: Extent, since: int, ticks: tuple[int, int], skipped: Collection[Path] = ()
 ) -> LateArrivals | None:
-    """Count the rows of an extent that arrived after the tick `since`, for ticks up to `last`; None for none. Raises DamagedFileError."""
+    """Count the rows of an extent that arrived after the tick `since`, for the first to the last of `ticks`; None for none. Raises DamagedFileError."""
     rows, beyond, ends, days = 0, 0, [], set()
     for path in list_files(root, extent.name, skipped):
         try:
-            tick, arrival = _late_rows(path, since, last)
+            tick, arrival = _late_rows(path, since, ticks)
         except (pa.ArrowException, OSError) as why:
             raise DamagedFileError(path, str(why)) from why
         within = tick if extent.horizon is None else tick[arrival - tick <= extent.horizon]
@@ -57,7 +57,7 @@ def list_runs(days: Sequence[str]) -> str:
     return ", ".join(" to ".join(map(str, run)) for run in runs)
 
 
-def _late_rows(path: Path, since: int, last: int) -> tuple[IntArray, IntArray]:
+def _late_rows(path: Path, since: int, ticks: tuple[int, int]) -> tuple[IntArray, IntArray]:
     """(ticks, arrivals). Only the row groups are read whose statistics allow for late arrivals."""
     with pq.ParquetFile(path) as file:
         at = file.schema_arrow.names.index("_arrival")
@@ -67,5 +67,5 @@ def _late_rows(path: Path, since: int, last: int) -> tuple[IntArray, IntArray]:
             [group for group, each in enumerate(newest) if each > since], ["_tick", "_arrival"]
         )
     tick, arrival = (np.asarray(table.column(name), np.int64) for name in ("_tick", "_arrival"))
-    is_late = (arrival > since) & (tick <= last)
+    is_late = (arrival > since) & (tick >= ticks[0]) & (tick <= ticks[1])
     return tick[is_late], arrival[is_late]

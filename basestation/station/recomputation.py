@@ -14,7 +14,6 @@ from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, Ti
 from basestation.history.answer import find_extents
 from basestation.history.compiler import needs_order
 from basestation.history.late_arrivals import LateArrivals, find_late_arrivals, list_runs
-from basestation.history.statement import HistoryRange
 from basestation.planner.plan import Plan
 from basestation.station.history_question import HistoryQuestion, HistoryQuestionError
 
@@ -74,28 +73,32 @@ def plan_recomputation(question: HistoryQuestion, since: Time) -> Recomputation:
     until = min(span.until, known - max((extent.wait for extent in streams), default=0))
     if until < span.start:
         raise HistoryQuestionError(f"no window from tick {span.start} on was answered by tick {known}")
-    late = {}
+    late, reach = {}, _find_reach(plan)
+    ticks = (0, until) if reach is None else (span.start + reach[0], min(until, until + reach[1]))
     for extent in streams:
-        found = find_late_arrivals(question.root, extent, known, until, question.skipped)
+        found = find_late_arrivals(question.root, extent, known, ticks, question.skipped)
         if found is not None and extent.late is not LatePolicy.DROP:
             late[extent.name] = found
-    narrowed = replace(question, span=_narrow(plan, replace(span, until=until), late))
-    return Recomputation(narrowed, known, until, late)
+    span = replace(span, until=until)
+    changing = [each for each in late.values() if each.rows]
+    if changing and reach is not None:
+        first = min(each.first for each in changing) - reach[1]
+        last = max(each.last for each in changing) - reach[0]
+        span = replace(span, start=max(span.start, first), until=min(span.until, last))
+    return Recomputation(replace(question, span=span), known, until, late)
 
 
-def _narrow(plan: Plan, span: HistoryRange, late: Mapping[str, LateArrivals]) -> HistoryRange:
-    """The range from the first window that may hold one of the late arrivals to the last one.
+def _find_reach(plan: Plan) -> tuple[int, int] | None:
+    """The first and the last tick that a window may hold, from its own; None where that depends on other windows.
 
-    Rows, landmarks, loops and FOR count from the first window of the range, and a converter compares windows, so these keep it. A window
+    Rows, landmarks, loops and FOR count from the first window of the range, and a converter compares windows. A window
     of an input with another slide, or a table, is joined until the next one of its input.
     """
     nodes, options = list(walk(plan.root)), plan.options
     windows = [node for node in nodes if isinstance(node, TimeWindow)]
     slides = {node.slide for node in windows} | {node.interval for node in nodes if isinstance(node, Scan)}
-    changing = [each for each in late.values() if each.rows]
     if (
-        not changing
-        or not windows
+        not windows
         or any(isinstance(node, RowWindow | LandmarkWindow | LoopWindow | Converter) for node in nodes)
         or any(
             isinstance(part, ex.SubqueryExpression) for node in nodes for e in node.expressions for part in ex.walk(e)
@@ -105,11 +108,9 @@ def _narrow(plan: Plan, span: HistoryRange, late: Mapping[str, LateArrivals]) ->
         or options.since is not None
         or options.since_ago is not None
     ):
-        return span
+        return None
     joined = max(slides) if len(slides) > 1 else 0
-    first = min(each.first for each in changing) - max(node.end for node in windows) - joined
-    last = max(each.last for each in changing) - min(node.begin for node in windows) + joined
-    return replace(span, start=max(span.start, first), until=min(span.until, last))
+    return min(node.begin for node in windows) - joined, max(node.end for node in windows) + joined
 
 
 def _count(rows: int) -> str:

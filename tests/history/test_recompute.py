@@ -158,15 +158,18 @@ def one_late(folder):
 def test_late_arrivals_are_counted_by_extent(tmp_path):
     one_late(tmp_path)
     road = CATALOG.extents["road"]
-    assert find_late_arrivals(tmp_path, road, 100, 95) == LateArrivals(0, 0, -1, (), 1), "it lies beyond the horizon"
+    assert find_late_arrivals(tmp_path, road, 100, (0, 95)) == LateArrivals(0, 0, -1, (), 1), (
+        "it lies beyond the horizon"
+    )
     road = replace(road, horizon=120)
     late = LateArrivals(1, 50, 50, ("1970-01-01",))
-    assert find_late_arrivals(tmp_path, road, 100, 95) == late
-    assert find_late_arrivals(tmp_path, road, 170, 165) is None
-    assert find_late_arrivals(tmp_path, road, 100, 49) is None
+    assert find_late_arrivals(tmp_path, road, 100, (0, 95)) == late
+    assert find_late_arrivals(tmp_path, road, 170, (0, 165)) is None
+    assert find_late_arrivals(tmp_path, road, 100, (0, 49)) is None
+    assert find_late_arrivals(tmp_path, road, 100, (51, 95)) is None
     for file in extent_folder(tmp_path, "road").rglob("*.parquet"):  # no statistics say which row groups to read
         pq.write_table(pq.read_table(file, partitioning=None), file, write_statistics=False)
-    assert find_late_arrivals(tmp_path, road, 100, 95) == late
+    assert find_late_arrivals(tmp_path, road, 100, (0, 95)) == late
 
 
 def test_table_without_differences_has_the_types_of_the_query(tmp_path):
@@ -206,6 +209,18 @@ def test_only_windows_that_may_hold_late_arrivals_are_computed(tmp_path, query, 
     catalog = read_schema(CATALOG_TEXT.replace("by 100 sec", "by 1 hour"))
     made = plan_recomputation(read_question(tmp_path, catalog, {"hall": [(0, {})]}, query), 150)
     assert (made.question.span.start, made.question.span.until) == span
+
+
+@pytest.mark.parametrize(("begin", "until", "rows"), [(75, 200, 1), (76, 200, 0), (0, 55, 1), (0, 54, 0)])
+def test_late_rows_that_no_window_holds_are_not_counted(tmp_path, begin, until, rows):
+    """The reading of tick 50 is in the windows at 55 to 75."""
+    one_late(tmp_path)
+    catalog = read_schema(CATALOG_TEXT.replace("by 100 sec", "by 1 hour"))
+    asked = read_question(tmp_path, catalog, {"hall": [(0, {})]}, WINDOWS, begin=begin, until=until)
+    made = plan_recomputation(asked, 150)
+    assert [each.rows for each in made.late.values()] == [1] * rows and made.is_empty == (rows == 0)
+    stream = read_question(tmp_path, catalog, {"hall": [(0, {})]}, "SELECT temp FROM road", begin=60)
+    assert plan_recomputation(stream, 150).late["road"].rows == 1, "of a stream all are counted"
 
 
 def history(folder, *arguments):
