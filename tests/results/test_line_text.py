@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acquisition.schema import Type
@@ -79,6 +79,9 @@ def interleaved(draw):
     return Interleaved(7, tuples, marks, at), scales
 
 
+ODD = Vector(np.array([float("inf"), float("nan"), -0.0, 1e22]), np.array([True, True, True, False]))
+TAGS = np.arange(4), np.arange(4), np.ones(4, np.int64)
+EXAMPLE = TupleUpdates(7, *TAGS, Rows((ODD, Vector(np.array(["\ud800", '"', "é", ""], object))), 4)), [None, None]
 FAILURE = QueryFailure(7, "SN511", "division by zero at\n^", 60), []
 
 
@@ -88,6 +91,7 @@ FAILURE = QueryFailure(7, "SN511", "division by zero at\n^", 60), []
     st.integers(1, 10**9),
     st.sampled_from([1, 1_000]),
 )
+@example(EXAMPLE, 1, 1)
 def test_text_is_that_of_json(made, number, tick_ms):
     update, scales = made
     schema = ResultSchema(7, "stream", tuple(Column(at, Type.INTEGER, "c", scale=of) for at, of in enumerate(scales)))
