@@ -1,6 +1,6 @@
 """StationSource: a shell on a running station, over its REST interface."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from acquisition.extent import Catalog, Extent, ExtentKind
@@ -76,9 +76,10 @@ class StationSource:
         elif command == "l":
             found = [query.description for query in self._client.queries()]
             is_of_several = len({query["owner"] for query in found}) > 1
-            yield from (_describe(query, is_of_several) for query in found)
+            owned = {query["name"] for query in found if query["owner"] is not None}
+            yield from (_describe(query, is_of_several, owned) for query in found)
         else:
-            yield _describe(self._client.post(f"{path_of(argument)}/{command}"))
+            yield _describe(self._client.post(f"{path_of(argument)}/{command}"), "." in argument)
 
 
 def _is_correction(text: str) -> bool:
@@ -94,10 +95,14 @@ def _lines(query: Query) -> Iterator[Line]:
         yield update.line
 
 
-def _describe(query: dict[str, Any], is_of_several: bool = False) -> str:
-    """A line about a query; in a list of several owners with the name by which `\\watch` finds it."""
+def _describe(query: dict[str, Any], is_of_several: bool = False, owned: Collection[str] = ()) -> str:
+    """A line about a query; in a list of several owners with the name by which `\\watch` finds it.
+
+    Without an owner, one of a name that is `owned` as well has its number only.
+    """
     owner = f"{query['owner']}." if is_of_several and query["owner"] is not None else ""
-    name = f"{owner}{query['name']}: " if query["name"] else ""
+    has_number_only = query["owner"] is None and query["name"] in owned
+    name = f"{owner}{query['name']}{' (by number)' if has_number_only else ''}: " if query["name"] else ""
     return f"{query['number']:>4}  {query['state']:<10} {name}{' '.join(query['text'].split())}"
 
 

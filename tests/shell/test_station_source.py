@@ -73,7 +73,25 @@ def test_list_of_several_owners_has_names_that_watch_takes(running):
     assert listed == ["anna.warm:", "ben.warm:"]
     shell.run(f"\\stop {listed[1].rstrip(':')}")
     assert [query.state for query in queries] in (["running", "stopped"], ["deploying", "stopped"])
+    assert out.getvalue().splitlines()[-1].split()[1:3] == ["stopped", "ben.warm:"]
     queries[0].stop()
+
+
+def test_list_says_which_query_of_two_has_its_number_only(running):
+    """One of them has no owner, and nothing but its number tells them apart."""
+    anna = connect(running.url, running.tokens.create("anna", [TokenScope.SUBMIT]))
+    text = "SELECT site, temp FROM field [NOW]"
+    anna.submit(text, name="cold")
+    running.runner.call(lambda now_ms: running.network.durable.submit(text, now_ms, name="cold"))
+    shell, out, err = shell_on(running)
+    shell.run("\\l")
+    listed = [line.partition(":")[0].split(maxsplit=2)[2] for line in out.getvalue().splitlines() if "cold" in line]
+    assert listed == ["anna.cold", "cold (by number)"]
+    shell.run("\\stop cold")
+    assert "2 queries have the name `cold`" in err.getvalue()
+    for query in connect(running.url, running.token).queries():
+        if query.description["name"] == "cold":
+            query.stop()
 
 
 def test_refused_statement_shows_the_diagnostic_of_the_station(running):
