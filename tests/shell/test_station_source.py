@@ -89,9 +89,9 @@ def test_list_says_which_query_of_two_has_its_number_only(running):
     assert listed == ["anna.cold", "cold (by number)"]
     shell.run("\\stop cold")
     assert "2 queries have the name `cold`" in err.getvalue()
-    for query in connect(running.url, running.token).queries():
-        if query.description["name"] == "cold":
-            query.stop()
+    for each in connect(running.url, running.token).queries():
+        if each.description["name"] == "cold":
+            each.stop()
 
 
 def test_refused_statement_shows_the_diagnostic_of_the_station(running):
