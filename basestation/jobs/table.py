@@ -66,8 +66,8 @@ class JobLimits:
 class Job:
     """One job.
 
-    `request` is what the client asked for, `doing` what it does now, `notes` what its results leave out, `problem` why it failed.
-    Times are ms since 1970.
+    `request` is what the client asked for, `doing` what it does now, `problem` why it failed. `notes` say how its results came
+    about: days without readings, damaged files that were left out, rows that came late. Times are ms since 1970.
     """
 
     number: int

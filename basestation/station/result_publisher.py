@@ -38,7 +38,7 @@ LINES_AT_ONCE = 200
 ACKNOWLEDGED_WITHIN_SECONDS = 30.0
 ENDED = (QueryState.FINISHED.value, QueryState.STOPPED.value, QueryState.FAILED.value)
 LOOKS_PER_STATE = 20
-"""A query that publishes nothing is asked so rarely whether it has ended, and one that has ended whether it has new results."""
+"""Looks between two reads of the state of a query without new results, and between two looks for new results of one that has ended."""
 
 log = get_log(__name__)
 

@@ -24,7 +24,7 @@ from basestation.station.uploads import KIND_OF, describe_tables, encode_tuples
 Found = TypeVar("Found")
 SHOWN_ROWS = 100
 """Wrong rows that a receipt lists; it counts them all."""
-_MEND = "`errors` says what each row should have: send it again as it should be"
+_MEND = "`errors` says what each row should have: correct the rows and send them again"
 _HINTS = {
     ExtentKind.SENSED: "motes deliver the readings of a sensed extent; REVISE and INSERT correct them",
     ExtentKind.PUSHED: "POST its tuples to /v1/extents/{}/tuples",

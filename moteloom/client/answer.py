@@ -31,7 +31,10 @@ class Row:
 
 
 class UpdateSum:
-    """The rows of windows and ticks after the updates so far. Where updates came `before` these, a revision of what they gave is left out."""
+    """The rows of windows and ticks after the updates so far.
+
+    With `is_cut` there were earlier updates, which are not in the sum. Revisions and retractions of their rows are left out then.
+    """
 
     def __init__(self, is_cut: bool) -> None:
         self._is_cut = is_cut
