@@ -88,10 +88,11 @@ def test_resumed_and_replacing_queries_answer_as_a_replay(tmp_path, rng, counts,
                 expected.replace(number, text.format(start), successor)
             else:
                 kind = rng.choice(["pause", "pause", "exceed"])
+                last = tick_of(network) - 1
                 network.durable.change(kind, number, network.now_ms, "too much" if kind == "exceed" else None)
                 for _ in range(rng.randint(0, 5)):
                     disturb(network, rng, RECENT)
-                expected.resume(number, text, start)
+                expected.resume(number, text, start, everything, last)
         for _ in range(counts(4, 8)):
             disturb(network, rng, RECENT)
         network.live(8)
@@ -107,11 +108,15 @@ class Expectations:
     def __init__(self, network):
         self.network, self.submitted, self.checks, self.kinds = network, [], [], Counter()
 
-    def resume(self, number, text, start):
+    def resume(self, number, text, start, everything, last):
+        """`last` is the last tick before the query was paused or failed."""
         counts = any(part in text for part in COUNTERS)
-        before = len(lines_of(self.network, number))
+        station, before = self.network.durable.station, len(lines_of(self.network, number))
+        begun, is_amid = station.world.queries[number].submitted_at, number in station.past.held
         self.network.change("resume", number)
         now = self._now()
+        if is_amid:
+            before = self._compare_before(number, text.format(start), begun, everything, last)
         kind = self._kind("resumed", number)
         if not self._is_cut(number, text):
             self._expect(number, text.format(start if counts else now), before, kind, first=now if counts else None)
@@ -144,6 +149,21 @@ class Expectations:
             self.kinds[kind] += 1
             self.kinds["with an answer"] += any(found)
         return self.kinds
+
+    def _compare_before(self, number, text, begun, everything, last):
+        """Wait for the windows of a query that was paused amid its past: each once, before any other; how many lines those are."""
+        station = self.network.durable.station
+        plan = bind_single_query(text, station.world)
+        while number in station.past.held:
+            self.network.live(1)
+        lines, until = lines_of(self.network, number), self._now() - 1
+        given = [line for line in lines if line["tick"] <= last]
+        replayed = everything.replay([(number, plan, min(begun, until))], until)[number]
+        expected = [line["tick"] for line in replayed if line["tick"] <= last and not line["revision"]]
+        assert [line["tick"] for line in given if not line["revision"]] == expected, (number, text, last)
+        assert lines[: len(given)] == given
+        self.kinds["paused amid its past"] += 1
+        return len(given)
 
     def _expect(self, number, text, before, kind, first=None):
         plan = bind_single_query(text, self.network.durable.station.world)
