@@ -133,6 +133,30 @@ def test_row_of_first_window_is_taken_back_under_its_index():
     assert [tags[1:] for tags in found[4]][:2] == [(4, 1, 1, 9), (4, 1, -1, 9)]
 
 
+@pytest.mark.promise("queries-apart")
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("ISTREAM(SELECT v FROM {} [FROM NOW-9 TO NOW SLIDE 1 SEC])", [2, 60, 3]),
+        ("RSTREAM(SELECT FIRST(v) FROM {} [FROM NOW-9 TO NOW-2 SLIDE 1 SEC])", [2]),
+    ],
+)
+def test_later_query_of_a_union_has_the_order_that_it_has_alone(text, first):
+    """A revision at clock tick 9 lets the tuple of tick 2 pass, after those of the ticks 3 and 4 had entered."""
+    text = text.format("(SELECT v FROM slow WHERE v < 5 UNION ALL SELECT v FROM slow WHERE v > 50) AS u")
+    deliveries = {0: [(0, 0, 1)], 2: [(2, 2, 8)], 3: [(2, 2, 60)], 4: [(4, 4, 3)]}
+
+    def revise(engine, clock):
+        if clock == 9:
+            [correction] = bind_text("REVISE slow SET v = 2 WHERE v = 8", CATALOG)
+            engine.correct(correction)
+        return engine
+
+    together, alone = (tuples_of(text, added, deliveries, 20, revise) for added in ((0, 8, 11), (11,)))
+    assert together[11] == alone[11]
+    assert [row for *_, row in alone[11]][: len(first)] == first
+
+
 def test_rows_are_taken_back_in_the_order_of_their_windows():
     """Late readings revise windows 5 to 8 at clock ticks 13 and 14, and windows 5 to 12 at 20. The row of window 9 is made at 13."""
     text = "ISTREAM(SELECT SUM(v) FROM slow [FROM NOW-3 TO NOW SLIDE 1 SEC])"
