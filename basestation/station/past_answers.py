@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
 from basestation.controller.query_lifecycle import QueryRecord, QueryState
+from basestation.execution.engine import Engine
+from basestation.execution.memory_failures import OUT_OF_MEMORY
 from basestation.execution.past_windows import PastWindows, ReplayedQuery
 from basestation.planner.plan import Correction
 from basestation.station.past_size import SLICE_MS
-from basestation.updates.update import Update
+from basestation.station.past_start import PastStart
+from basestation.updates.update import QueryFailure, Update
 
 Queries = Mapping[int, QueryRecord]
 """The queries of a station by number."""
@@ -25,14 +28,20 @@ class PastAnswers:
         self.held: dict[int, list[Update]] = {}
         self._sliced_ms = now_ms  # when a slice of the past was answered last
 
-    def begin(self, number: int, past: PastWindows | ReplayedQuery, clock: int, now_ms: int) -> list[Update]:
-        """Add a query after the end of a clock tick; its first updates."""
-        self.by_query[number] = past
-        if isinstance(past, ReplayedQuery):
-            return past.answer(clock)
-        self.held[number] = []
-        past.answer(clock)
-        return self.advance(number, now_ms)
+    def begin(self, query: QueryRecord, start: PastStart, engine: Engine, now_ms: int) -> list[Update]:
+        """Add a query after the end of a clock tick; its first updates, or its failure where its past finds no room."""
+        number, clock = query.number, engine.clock
+        if not start.past.is_replayed:
+            self._sliced_ms = now_ms
+        try:
+            self.by_query[number] = past = start.make_engine(query, engine)
+            if isinstance(past, ReplayedQuery):
+                return past.answer(clock)
+            self.held[number] = []
+            past.answer(clock)
+            return self.advance(number, now_ms)
+        except MemoryError as error:
+            return [QueryFailure(number, OUT_OF_MEMORY, f"its past finds no room: {error}", clock)]
 
     def advance(self, number: int, now_ms: int) -> list[Update]:
         """Answer one slice of the past of a query, and after the last one the live updates that waited for it."""

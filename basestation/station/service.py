@@ -190,10 +190,10 @@ class Station:
                 self.engine.limit(number, NEVER - 1 if start.past.is_replayed else start.past.seam, NEVER)
             while number in self.past.held:  # of a query that was paused before it had answered its past
                 self._publish_past(number, self.past.advance(number, now_ms), now_ms)
-            windows = start.make_engine(query, self.engine)
-            self._publish_past(number, self.past.begin(number, windows, self.engine.clock, now_ms), now_ms)
-            for correction in self.engine.pending_corrections():
-                windows.correct(correction)
+            self._publish_past(number, self.past.begin(query, start, self.engine, now_ms), now_ms)
+            if number in self.past.by_query:
+                for correction in self.engine.pending_corrections():
+                    self.past.by_query[number].correct(correction)
         return self.world.queries[number]
 
     def refuse(self, now_ms: int) -> None:
@@ -363,7 +363,7 @@ class Station:
             self._publish_past(number, self.past.advance(number, now_ms), now_ms)
 
     def _publish_past(self, number: int, updates: Sequence[Update], now_ms: int) -> None:
-        past = self.past.by_query[number]
+        past = self.past.by_query.get(number)
         if isinstance(past, PastWindows) and past.slices > 1:
             self.events.note_past(now_ms, number, past.answered, past.slices)
         updates = settle_past(self.engine.failure_log, updates)

@@ -392,6 +392,31 @@ def test_query_without_memory_for_its_past_windows_fails(network, monkeypatch, w
     assert network.query(1)["state"] != "failed" and not network.durable.station.past.by_query
 
 
+@pytest.mark.promise("durable")
+@pytest.mark.parametrize("place", ["__init__", "answer", "advance"])
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_query_that_is_accepted_and_finds_no_room_for_its_past_has_failed(network, monkeypatch, place, is_killed):
+    """Its user has a number, which no other query gets, and a restart with enough memory leaves it ended."""
+    act = getattr(PastWindows, place)
+
+    def fail(*given):
+        act(*given)
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    with monkeypatch.context() as scarce:
+        scarce.setattr(PastWindows, place, fail)
+        number = network.submit(since(network, 45))
+    found = network.query(number)
+    assert (found["state"], found["reason"]) == ("failed", "SN516: its past finds no room: Unable to allocate 9 TiB")
+    assert not network.durable.station.past.by_query and number not in network.durable.station.engine
+    network.live(2)
+    if is_killed:
+        network.restart()
+    assert network.query(number) == found and network.submit(COUNT) == number + 1
+    network.live(30)
+    assert [json.loads(line)["type"] for line in network.answers(number).splitlines()] == ["ended"]
+
+
 @pytest.mark.promise("history-is-live")
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_query_on_a_full_disk_leaves_no_past_for_the_next_one(network, monkeypatch, is_killed):
