@@ -395,7 +395,7 @@ def test_query_without_memory_for_its_past_windows_fails(network, monkeypatch, w
 @pytest.mark.promise("durable")
 @pytest.mark.parametrize("place", ["__init__", "answer", "advance"])
 @pytest.mark.parametrize("is_killed", [True, False])
-def test_query_that_is_accepted_and_finds_no_room_for_its_past_has_failed(network, monkeypatch, place, is_killed):
+def test_accepted_query_without_room_for_its_past_has_failed(network, monkeypatch, place, is_killed):
     """Its user has a number, which no other query gets, and a restart with enough memory leaves it ended."""
     act = getattr(PastWindows, place)
 
