@@ -40,14 +40,16 @@ class Rows:
         length = len(range(*positions.indices(self.length))) if isinstance(positions, slice) else len(positions)
         return Rows(tuple(c.take(positions) for c in self.columns), length)
 
+    def span(self, begin: int, behind: int) -> "Rows":
+        """The rows from `begin` to before `behind`; this object itself where these are all rows."""
+        return self if behind - begin == self.length else RowSpan(self.columns, begin, behind - begin)
+
     def parts(self, begin: IntArray, behind: IntArray) -> Iterable["Rows"]:
         """For each i the rows from begin[i] to before behind[i]; this object itself where all parts hold all rows."""
         counts = behind - begin
         if (counts == self.length).all():
             return repeat(self, len(counts))
-        spans = list(map(slice, begin.tolist(), behind.tolist()))
-        columns = [_parts(column, spans) for column in self.columns]
-        return map(Rows, zip(*columns, strict=True) if columns else repeat(()), counts.tolist())
+        return map(RowSpan, repeat(self.columns), begin.tolist(), counts.tolist())
 
     def to_lists(self, scales: Sequence[int | None] | None = None) -> list[tuple[Value, ...]]:
         """The rows as Python tuples, None for null. With `scales`, scaled columns become doubles."""
@@ -56,9 +58,32 @@ class Rows:
         return list(zip(*listed, strict=True)) if listed else [()] * self.length
 
 
-def _parts(vector: Vector, spans: list[slice]) -> Iterator[Vector]:
-    values = map(vector.values.__getitem__, spans)
-    return map(Vector, values) if vector.valid is None else map(Vector, values, map(vector.valid.__getitem__, spans))
+class RowSpan(Rows):
+    """Consecutive rows of other columns, which are cut when `columns` is first read.
+
+    A step cuts its rows into one span for each query, and then into one for each window: only the last cut takes time.
+    """
+
+    __slots__ = ("_first", "_whole")
+
+    def __init__(self, whole: tuple[Vector, ...], first: int, length: int) -> None:
+        """The `length` rows of `whole` from position `first` on."""
+        self._whole, self._first, self.length = whole, first, length
+
+    def __getattr__(self, name: str) -> tuple[Vector, ...]:
+        """Cut the columns, the only attribute that has no value at first."""
+        if name != "columns":
+            raise AttributeError(name)
+        span = slice(self._first, self._first + self.length)
+        self.columns = tuple(column.take(span) for column in self._whole)
+        return self.columns
+
+    def __reduce__(self) -> tuple[type[Rows], tuple[tuple[Vector, ...], int]]:
+        """A copy or pickle has these rows alone."""
+        return Rows, (self.columns, self.length)
+
+    def span(self, begin: int, behind: int) -> Rows:
+        return self if behind - begin == self.length else RowSpan(self._whole, self._first + begin, behind - begin)
 
 
 def _values(vector: Vector, scale: int | None) -> list[Value]:
@@ -138,8 +163,7 @@ def _select(rows: Rows, bounds: IntArray, mask: BoolArray) -> tuple[Rows, IntArr
 
 
 def _cut(rows: Rows, bounds: IntArray) -> Iterator[Rows]:
-    for begin, end in pairwise(bounds.tolist()):
-        yield Rows(tuple(c.take(slice(begin, end)) for c in rows.columns), end - begin)
+    return (rows.span(begin, end) for begin, end in pairwise(bounds.tolist()))
 
 
 def _part(rows: Rows, bounds: IntArray) -> tuple[Rows, IntArray]:
@@ -165,6 +189,8 @@ def _cut_coverage(coverage: CoverageColumns, count: int) -> Iterator[CoverageCol
     """The coverage columns of each of `count` queries, of arrays with a row for each."""
     columns = [repeat(None, count) if of is None else zip(*of, strict=True) for of in coverage.values()]
     names = list(coverage)
+    if len(names) == 1:  # the most frequent case
+        return ({names[0]: of} for of in columns[0])
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
@@ -196,7 +222,7 @@ class EpochMark:
     coverage: Coverage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EpochMarks:
     """Many epoch marks in order; iteration gives EpochMark objects."""
 
@@ -216,7 +242,7 @@ class EpochMarks:
         return EpochMarks(self.query, self.tick[which], coverage_of(self.coverage, which))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interleaved:
     """Tuples of a stream with epoch marks between them: `at[i]` tuples precede mark i.
 

@@ -31,6 +31,7 @@ from basestation.execution.description import OperatorDescription, describe_proj
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.output.corrected_matches import CorrectedMatches
 from basestation.execution.output.epoch_marks import EpochReporter, NewMarks
+from basestation.execution.output.mark_places import are_new_epochs, interleave_epochs, place_epochs
 from basestation.execution.output.query_slots import QuerySlots
 from basestation.execution.output.stream_output import interleave_marks
 from basestation.execution.streams.extent_stream import ExtentStream
@@ -330,8 +331,15 @@ class SharedFilterOutput(Operator):
     ) -> list[Update]:
         """Return matches with marks between them: those of each query's epochs, and those that came after the query."""
         given = {update.query: update for each in self._emit(tuples, slots, rows, 1) for update in each.pieces()}
-        all_slots, tuples = np.array(list(self.members)), tuples.with_columns({})
         updates: list[Update] = []
+        all_slots = np.array(list(self.members))
+        if not marks and all(map(are_new_epochs, news.values())):
+            placed = place_epochs(news, self.slots.epochs[all_slots], all_slots, slots, rows, tuples.arrival)
+            for slot, member in self.members.items():
+                for query in member.queries:
+                    updates += interleave_epochs(query, given.get(query), placed.get(slot))
+            return updates
+        tuples = tuples.with_columns({})
         begin, end = (np.searchsorted(slots, all_slots, side).tolist() for side in ("left", "right"))
         epochs_of = self.slots.epochs[all_slots].tolist()
         for member, a, b, number in zip(self.members.values(), begin, end, epochs_of, strict=True):
