@@ -11,6 +11,7 @@ import argparse
 import gc
 import json
 import time
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from basestation.execution.engine import Engine
 from basestation.execution.snapshot import save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
+from basestation.station.full_collections import FullCollections
 from basestation.updates.update import split_by_query
 from bench import record
 from bench.answers import Digest
@@ -148,8 +150,19 @@ def live(form, sites, kind, late=""):
     }
 
 
-def sharing(name, queries):
-    """Milliseconds of an epoch for some queries of a kind, the 99th percentile, and bytes of state."""
+def sharing(name, queries, like_a_station=True):
+    """Milliseconds of an epoch for some queries of a kind, the 99th percentile, and bytes of state.
+
+    Full collections of garbage run between epochs, `like_a_station`; their number and the longest are figures of their own. Otherwise
+    Python runs them when it likes.
+    """
+    clock = [0]  # the tick of the epoch, in seconds
+    station = FullCollections(lambda: clock[0] + time.process_time()) if like_a_station else None
+    with station or nullcontext():
+        return _sharing(name, queries, clock, station)
+
+
+def _sharing(name, queries, clock_of_collections, station):
     kind = MANY[name]
     texts = kind.texts(queries)
     at_once = [] if kind.staggered or kind.past else texts
@@ -178,9 +191,14 @@ def sharing(name, queries):
         _, updates = deliver(engine, batches, clock)
         list(split_by_query(updates))
         times.append(time.process_time() - start)
+        clock_of_collections[0] = clock
+        if station is not None:
+            station.tend(EVERY)
     return {
         "ms": milliseconds(times[-MEASURED:]),
         "p99": slowest(times[-MEASURED:]),
+        "collections": 0 if station is None else station.count,
+        "longest": 0.0 if station is None else 1e3 * station.longest,
         "state": len(save_engine(engine)),
     }
 
@@ -267,6 +285,12 @@ def sharing_figures():
         yield case, "epoch of 1", round(one["ms"], 3), "ms"
         yield case, f"epoch of {kind.count}", round(many["ms"], 3), "ms"
         yield case, "99th percentile", round(many["p99"], 3), "ms"
+        yield case, "full collections between epochs", many["collections"], ""
+        yield case, "longest full collection", round(many["longest"], 3), "ms"
+        if kind.goal_ms is not None:
+            own = child("sharing", name, kind.count, False)
+            yield case, "epoch, where Python collects when it likes", round(own["ms"], 3), "ms"
+            yield case, "99th percentile, where Python collects when it likes", round(own["p99"], 3), "ms"
         if kind.by_hand is not None:
             yield case, "by hand", round(child("by hand", name, kind.count)["ms"], 3), "ms"
         yield case, "time ratio", round(many["ms"] / one["ms"], 3), "times"

@@ -34,6 +34,7 @@ from basestation.execution.engine import Engine
 from basestation.planner.catalog import read_schema
 from basestation.station.assembly import make_factory
 from basestation.station.durable import DurableStation
+from basestation.station.full_collections import FullCollections
 from basestation.station.journal import Journal, Upload
 from basestation.station.service import Station
 from basestation.station.uploads import PUSH, encode_tuples
@@ -151,14 +152,17 @@ class Office:
         self.motes = self.scenario.start(BEGIN_MS, 1, None)
         self.wire = CountedWire(self.motes.wire)
         self.durable.connect(self.wire)
+        self.collections = FullCollections(lambda: self.now / 1_000 + time.process_time())
 
     def look(self):
-        """Let motes and station live for a look; seconds of the station, and those of its processor."""
+        """Let motes and station live for a look; seconds of the station, and those of its processor. Collect behind it, as a runner does."""
         self.now += LOOK_MS
         self.motes.advance(self.now)
         begin, cpu = time.perf_counter(), time.process_time()
         self.durable.step(self.now)
-        return time.perf_counter() - begin, time.process_time() - cpu
+        took = time.perf_counter() - begin, time.process_time() - cpu
+        self.collections.tend(LOOK_MS / 1_000)
+        return took
 
     def submit(self, count):
         """Submit so many queries, one each second; mean seconds of a submission."""
@@ -183,7 +187,9 @@ def measure(count, span_ms, every=None):
     folder = Path(tempfile.mkdtemp(prefix="moteloom-bench-"))
     try:
         warm_ms = WARM_MS if every is None else WARM_MS // 6
-        return _measure(Office(folder, every), count, warm_ms, span_ms)
+        office = Office(folder, every)
+        with office.collections:
+            return _measure(office, count, warm_ms, span_ms)
     finally:
         shutil.rmtree(folder)
 
@@ -198,7 +204,7 @@ def _measure(office, count, warm_ms, span_ms):
     wire.received = journal.commits = journal.results_committed = 0
     shares.seconds.clear()
     all_looks, all_cpu, written = 0.0, 0.0, written_bytes()
-    collections = gc.get_stats()[2]["collections"]
+    collections, between = gc.get_stats()[2]["collections"], office.collections.count
     arrived = durable.station.archive.rows
     end = office.now + span_ms
     while office.now < end:
@@ -231,6 +237,8 @@ def _measure(office, count, warm_ms, span_ms):
         "results committed an hour": journal.results_committed * HOUR_MS / span_ms,
         "bytes written for a byte received": written / max(1, wire.received),
         "full collections": gc.get_stats()[2]["collections"] - collections,
+        "full collections between looks": office.collections.count - between,
+        "longest full collection between looks, ms": 1_000 * office.collections.longest,
     }
     begin = time.perf_counter()
     figures["snapshot bytes"] = durable.snapshot(office.now)
@@ -269,10 +277,11 @@ def measure_live(count, seconds):
         office.submit(count)
         office.live(WARM_MS // 3)
         clock = ScaledClock(time.monotonic, office.now)
-        runner = Runner(office.durable, clock, office.motes)
+        collections = FullCollections()
+        runner = Runner(office.durable, clock, office.motes, collections=collections)
         thread = threading.Thread(target=runner.run)
         limits = RequestLimits(requests_per_second=1e9, burst=10**9, open_requests=10**6)
-        with RestServer(LiveControl(runner), None, limits=limits) as rest:
+        with collections, RestServer(LiveControl(runner), None, limits=limits) as rest:
             first = [office.journal.bounds(number)[1] - 1 for number in range(1, count + 1)]
             thread.start()
             begun = time.monotonic()

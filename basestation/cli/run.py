@@ -147,6 +147,7 @@ def _run(options: argparse.Namespace) -> int:
     from basestation.station.declared_extents import find_declared
     from basestation.station.durable import DurableStation
     from basestation.station.file_check import FileCheck
+    from basestation.station.full_collections import FullCollections
     from basestation.station.journal import Journal
     from basestation.station.journal_file import PROGRAM
     from basestation.station.limit_enforcer import LimitEnforcer
@@ -183,6 +184,7 @@ def _run(options: argparse.Namespace) -> int:
         budget = Budget(
             options.keep_results, options.keep_mb * 1_000_000, age_ms, numbers_of_user=interface.results_of_user
         )
+        collections = FullCollections()
         runner = Runner(
             durable,
             clock,
@@ -192,10 +194,12 @@ def _run(options: argparse.Namespace) -> int:
             archive=ArchiveMaintenance(durable, archive, settings, options.archive),
             file_check=FileCheck(journal.path),
             enforcer=LimitEnforcer(durable, _seconds),
+            collections=collections,
         )
         access, first_token = (None, None) if options.no_token else open_station_access(options.data)
         publisher = make_publisher(options, journal)
         with (
+            collections,
             access or nullcontext(),
             publisher,
             JobTable(options.data / "jobs", JOB_MODULES, kept_s={"history": spark.idle_s}) as jobs,

@@ -16,6 +16,7 @@ from gateway.log import get_log
 if TYPE_CHECKING:
     from basestation.station.archive_maintenance import ArchiveMaintenance
     from basestation.station.file_check import FileCheck
+    from basestation.station.full_collections import FullCollections
     from basestation.station.limit_enforcer import LimitEnforcer
 
 Found = TypeVar("Found")
@@ -101,10 +102,12 @@ class Runner:
     def __init__(self, durable: DurableStation, clock: StationClock, beside: Surroundings | None = None,
                  snapshot_ms: int = SNAPSHOT_MS, on_progress: Callable[[], None] = ignore_progress,
                  budget: Budget | None = None, archive: "ArchiveMaintenance | None" = None,
-                 file_check: "FileCheck | None" = None, enforcer: "LimitEnforcer | None" = None) -> None:  # fmt: skip
-        """After each snapshot it drops the results, events and commands above the `budget`."""
+                 file_check: "FileCheck | None" = None, enforcer: "LimitEnforcer | None" = None,
+                 collections: "FullCollections | None" = None) -> None:  # fmt: skip
+        """After each snapshot it drops the results, events and commands above the `budget`. `collections` are tended between looks."""
         self._budget = budget or Budget()
         self._archive, self._file_check, self._enforcer = archive, file_check, enforcer
+        self._collections = collections
         self.damage: str | None = None  # what the check of the file has found
         self.durable, self.clock, self._on_progress = durable, clock, on_progress
         self._beside, self._snapshot_ms = beside, snapshot_ms
@@ -166,6 +169,8 @@ class Runner:
             if now >= due:
                 self.look(now)
                 due = now - now % step_ms + step_ms
+                if self._collections is not None:
+                    self._collections.tend(self.clock.seconds_until(due))
             self._on_progress()  # the watchdog waits for it
         self._carry_out(max(self.clock.now_ms(), self.durable.last_ms))
         self.durable.close(max(self.clock.now_ms(), self.durable.last_ms))
