@@ -148,6 +148,29 @@ def test_lost_deliveries_are_counted(monkeypatch):
     assert engine.ledger()["hits"] == {"accepted": 5, "out of memory": 7, "received": 12}
 
 
+@pytest.mark.promise("archived")
+@pytest.mark.parametrize("place", ["insert", "_enter"])
+def test_later_steps_of_an_operation_lose_their_deliveries_too(place, monkeypatch):
+    """Two clock ticks end in one operation, and the intake runs out of memory in the first: the archive has 2 + 4 + 3 tuples."""
+    engine = Engine(OTHERS, live=True)
+    engine.archive_corrections()
+    engine.add(1, bind_text("SELECT v FROM hits", OTHERS)[0])
+    engine.deliver("hits", batch(0, 2))
+    engine.on_clock(0)
+    failing(monkeypatch, f"{EXECUTION}.ingest.intake.Intake.{place}")
+    for clock, count in ((1, 4), (2, 3)):  # late tuples, so that each clock tick is a step
+        engine.deliver("hits", replace(batch(clock - 1, count), arrival=np.full(count, clock)))
+    [failure] = [each for each in engine.on_clock(2) if isinstance(each, QueryFailure)]
+    assert failure.query == 1
+    assert engine.ledger()["hits"] == {"accepted": 2, "out of memory": 7, "received": 9}
+    engine.deliver("hits", batch(3, 2))
+    engine.on_clock(3)
+    engine.correct(bind_text("REVISE hits SET v = 30 WHERE v = 1;", OTHERS)[0])
+    engine.on_clock(4)
+    [(_, rows)] = engine.take_applied()
+    assert rows.replaces.tolist() == [9 + 2]
+
+
 AHEAD = read_schema("hits: pushed (k:integer, v:integer) ahead 5 sec late revise by 20 sec")
 
 
