@@ -94,14 +94,16 @@ class Frame:
     repeated: bool = False
 
     def __post_init__(self) -> None:
-        ends = (COORDINATOR, self.mote) if self.down else (self.mote, COORDINATOR)
-        for name, end in zip(("sender", "receiver"), ends, strict=True):
-            if getattr(self, name) == _DEFAULT_END:
-                object.__setattr__(self, name, end)
-        for name in ("mote", "boot", "seq", "sender", "receiver"):
-            if not 0 <= getattr(self, name) <= 0xFFFF:
-                raise LinkError(f"expected a {name} of 16 bits, found {getattr(self, name)}")
-        if len(self.route) > MAX_ROUTE or not all(0 <= hop <= 0xFFFF for hop in self.route):
+        if self.sender == _DEFAULT_END:
+            object.__setattr__(self, "sender", COORDINATOR if self.down else self.mote)
+        if self.receiver == _DEFAULT_END:
+            object.__setattr__(self, "receiver", self.mote if self.down else COORDINATOR)
+        numbers = self.mote, self.boot, self.seq, self.sender, self.receiver
+        if min(numbers) < 0 or max(numbers) > 0xFFFF:
+            names = ("mote", "boot", "seq", "sender", "receiver")
+            name, found = next(each for each in zip(names, numbers, strict=True) if not 0 <= each[1] <= 0xFFFF)
+            raise LinkError(f"expected a {name} of 16 bits, found {found}")
+        if self.route and (len(self.route) > MAX_ROUTE or not all(0 <= hop <= 0xFFFF for hop in self.route)):
             raise LinkError(f"expected a route of at most {MAX_ROUTE} hops of 16 bits each, found {self.route}")
         if len(self.payload) > payload_room(LARGEST_FRAME, len(self.route)):
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")

@@ -17,6 +17,11 @@ class DecodedFrames:
     acks: tuple[Frame, ...]
     errors: tuple[FrameError, ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to do for the chunk."""
+        return not (self.frames or self.duplicates or self.acks or self.errors)
+
 
 def receive(chunk: bytes, decoder: FrameDecoder, links: Links) -> DecodedFrames:
     """Decode bytes, process acknowledgements, and separate duplicates.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from acquisition.payload import decode_time, encode_time
-from gateway.codec import decode, encode
+from gateway.codec import encode
 from gateway.errors import FrameError
 from gateway.frame import BROADCAST, Frame, FrameKind, MoteId
 from simulator.clock import Clock
@@ -303,7 +303,7 @@ class Forwarder:
         if self._hung:
             return True
         try:
-            frame = decode(message, self._medium.mtu)
+            frame = self._medium.decode(message)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False

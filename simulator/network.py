@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from gateway.codec import FrameDecoder, decode, encode_stream
+from gateway.codec import FrameDecoder, encode_stream
 from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, LARGEST_FRAME, Frame, FrameKind, MoteId
 from gateway.link import make_ack
@@ -56,7 +56,7 @@ class Gateway:
     def accept(self, message: bytes) -> bool:
         """Record a frame for the base station and pass it on."""
         try:
-            frame = decode(message, self._medium.mtu)
+            frame = self._medium.decode(message)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False

@@ -12,7 +12,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from acquisition.arrays import AnyArray
-from gateway.frame import BROADCAST, MAX_FRAME
+from gateway.codec import decode
+from gateway.frame import BROADCAST, MAX_FRAME, Frame
 from simulator.counter_rng import MASK, Purpose, draw, uniform
 from simulator.energy import EnergyAccount, Timing
 from simulator.kernel import MS, Kernel
@@ -193,11 +194,18 @@ class RadioMedium:
         self._hand_overs = 0
         self._noticed_at = -1
         self._last_taken: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
+        self._decoded: tuple[bytes, Frame] | None = None  # the message that was decoded last
 
     @property
     def mtu(self) -> int:
         """The largest frame in bytes."""
         return self.channel.mtu
+
+    def decode(self, message: bytes) -> Frame:
+        """The frame of a message. Raises FrameError. All receivers of a broadcast share one decoding."""
+        if self._decoded is None or self._decoded[0] != message:
+            self._decoded = message, decode(message, self.mtu)
+        return self._decoded[1]
 
     def join(self, node: RadioNode) -> None:
         """Add a radio. Raises ValueError if its number is in use."""

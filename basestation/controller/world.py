@@ -73,6 +73,8 @@ class World:
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
         """The world after motes reported their neighbours."""
         topology = self.topology.with_reports(reports)
+        if topology is self.topology:
+            return self
         if topology == self.topology:
             return replace(self, topology=topology)
         tree = update_tree(self.tree, topology, self.silent, known=self.declared_motes)

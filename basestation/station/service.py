@@ -400,6 +400,8 @@ class Station:
         """Take all frames that arrived and acknowledge them: motes forget them only after they are safe."""
         world, tick_ms = self.world, self.world.catalog.tick_ms
         arrived = gateway.uplink.receive(self._transport.receive(), self._decoder, self.links)
+        if arrived.is_empty:
+            return world
         frames = self._drop_unknown_motes(arrived.frames)
         received = uplink.receive(frames, world, self.engine, self.archive, self._tick)
         for extent, batch in received.readings.batches:

@@ -41,6 +41,9 @@ class FailureDetector:
 
         A mote without a patience of its own has the longest of the motes below it, and is not in the result.
         """
+        oldest = min(self._last_arrival.values(), default=now)
+        if now - oldest <= min(patience.values(), default=now - oldest):
+            return frozenset()
         most = dict(patience)
         for mote in tree.leaves_first:
             parent = tree.parent[mote]

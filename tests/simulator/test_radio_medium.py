@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.codec import decode, encode
+from gateway.errors import FrameError
 from gateway.frame import BROADCAST, Frame, FrameKind, MoteId
 from innet.costs.hardware import MAX_ATTEMPTS, load_hardware
 from simulator.counter_rng import Purpose, draw, uniform
@@ -128,6 +129,18 @@ def test_broadcast_reaches_all_receivers_once():
     bench.kernel.run_until(10**9)
     assert [len(bench.ears[n].heard) for n in (2, 3, 4)] == [1, 1, 0]
     assert bench.outcomes[0][0] == 1
+
+
+def test_receivers_of_one_message_share_its_decoding():
+    medium = RadioMedium(Kernel(), Trace(), NullChannel())
+    first, other = (encode(Frame(FrameKind.READING, MoteId(1), 1, seq)) for seq in (1, 2))
+    frame = medium.decode(first)
+    assert medium.decode(bytes(bytearray(first))) is frame == decode(first)
+    assert medium.decode(other) == decode(other) != frame
+    for _ in range(2):
+        with pytest.raises(FrameError, match="version"):
+            medium.decode(b"\xff" * 20)
+    assert medium.decode(first) == frame
 
 
 @pytest.mark.promise("deterministic")
