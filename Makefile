@@ -5,6 +5,8 @@ WORKERS := $(shell awk '/^MemAvailable/ { print ($$2 < 6e6) ? 2 : 3 }' /proc/mem
 PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 STAMP  := $(VENV)/.ready
 BASE   := $(VENV)/.ready-base
+# Tests start hundreds of processes, each of which would compile the product anew.
+unexport PYTHONDONTWRITEBYTECODE
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
