@@ -53,12 +53,16 @@ def remembering(bed):
     bed.earlier = {}
     bed.ways = {}  # by name
     names = {}  # by number: of a day of queries that come and go only those that live are looked at
+    noted = [None]  # the schedules of the last look
     change_queries = getattr(
         bed, "_change_queries", lambda: None
     )  # a vector testbed has all queries from the beginning on
 
     def note_samplings():
-        for sampling in bed.station.world.scheduled.samplings.values():
+        if (scheduled := bed.station.world.scheduled) is noted[0]:
+            return
+        noted[0] = scheduled
+        for sampling in scheduled.samplings.values():
             bed.earlier.setdefault(sampling, 1_000 * (bed._now_ms - 1))
 
     def change():

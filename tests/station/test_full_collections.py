@@ -23,8 +23,9 @@ class Cycle:
 
 @pytest.fixture(autouse=True)
 def _whole_collector():
-    """Each test begins after a full collection, and leaves the thresholds as they were."""
+    """Each test begins after a full collection with Python's own thresholds, and leaves them as they were."""
     before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
     gc.collect()
     yield
     gc.set_threshold(*before)
