@@ -37,6 +37,10 @@ MEANS = "SELECT site, AVG(temp) AS mean FROM field [NOW] GROUP BY site"
 ROWS = [{"_tick": tick, "_site": site, "temp": site + tick / 100} for tick in range(0, 100, 10) for site in (3, 4)]
 
 
+LATE_ROWS = [row | ({"_arrival": 95} if (row["_tick"], row["_site"]) == (20, 4) else {}) for row in ROWS]
+"""The reading of site 4 at tick 20 comes at tick 95."""
+
+
 def write_archive(folder, rows=ROWS):
     archive(read_recording(CATALOG, {"field": rows}), folder, random.Random(1))
 
@@ -44,7 +48,7 @@ def write_archive(folder, rows=ROWS):
 @pytest.fixture(scope="module")
 def station(tmp_path_factory):
     folder = tmp_path_factory.mktemp("station")
-    write_archive(folder)
+    write_archive(folder, LATE_ROWS)
     with RunningStation(folder) as running:
         yield running
 
@@ -94,6 +98,39 @@ def test_history_job_answers_in_each_format(station, need):
     assert station.get(f"/v1/jobs/{number}/results.csv", headers=anna).status_code == 404
 
 
+RECOMPUTE = "/v1/history/recompute?since=90&from=0&to=%2B90s"
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.promise("history-is-live", "late-readings", "access")
+def test_recompute_job_answers_what_a_late_reading_changed(station, need):
+    need("java")
+    anna, ben = (bearer(station.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben"))
+    made = station.ask("POST", RECOMPUTE, content=MEANS, headers=anna | {"idempotency-key": "once"})
+    assert (made.status_code, made.json()["kind"], made.json()["owner"]) == (202, "history", "anna")
+    assert made.json()["request"] == {"text": MEANS, "from": "0", "to": "+90s", "since": "90", "skip_damaged": False}
+    number = made.json()["number"]
+    again = station.ask("POST", RECOMPUTE, content=MEANS, headers=anna | {"idempotency-key": "once"})
+    assert again.json()["number"] == number
+    assert station.get(f"/v1/jobs/{number}", headers=ben).status_code == 404
+    assert station.ask("POST", f"/v1/jobs/{number}/cancel", headers=ben).status_code == 404
+    job = end_of(station, number)
+    assert (job["state"], job["problem"]) == ("done", None)
+    assert job["notes"] == [
+        "1 row of `field` came late, after 1970-01-01T00:01:30Z, of 1970-01-01",
+        "1 row of windows up to 1970-01-01T00:01:25Z differ",
+    ]
+    schema, line = map(json.loads, station.get(f"/v1/jobs/{number}/results", headers=anna).text.splitlines())
+    assert [column["name"] for column in schema["columns"]] == ["site", "mean"]
+    assert line == {"type": "window", "query": 1, "tick": 20, "n": 1, "time": "1970-01-01T00:00:20Z", "revision": 1,
+                    "coverage": {}, "removed": [], "added": [[4, 4.2]]}  # fmt: skip
+    text = station.get(f"/v1/jobs/{number}/results.csv", headers=anna).text
+    assert text.splitlines() == ["_time,_tick,_change,site,mean", "1970-01-01T00:00:20Z,20,added,4,4.2"]
+    arrow = station.get(f"/v1/jobs/{number}/results.arrow", headers=anna).content
+    assert pa.ipc.open_stream(arrow).read_all().column("_change").to_pylist() == ["added"]
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_spark_is_kept_for_the_next_job_and_stopped_when_idle(station, need):
@@ -116,48 +153,11 @@ def test_spark_is_kept_for_the_next_job_and_stopped_when_idle(station, need):
     assert worker.process.poll() is not None
 
 
-LATE_ROWS = [row | ({"_arrival": 95} if (row["_tick"], row["_site"]) == (20, 4) else {}) for row in ROWS]
-"""The reading of site 4 at tick 20 comes at tick 95."""
-
-
-@pytest.fixture
-def late_station(tmp_path):
-    write_archive(tmp_path, LATE_ROWS)
-    with RunningStation(tmp_path) as running:
-        yield running
-
-
-@pytest.mark.spark
-@pytest.mark.timeout(600)
-@pytest.mark.promise("history-is-live", "late-readings", "access")
-def test_recompute_job_answers_what_a_late_reading_changed(late_station, need):
+def test_recompute_job_is_cancelled_by_its_owner(station, need):
     need("java")
-    anna, ben = (bearer(late_station.tokens.create(name, [TokenScope.SUBMIT])) for name in ("anna", "ben"))
-    path = "/v1/history/recompute?since=90&from=0&to=%2B90s"
-    made = late_station.ask("POST", path, content=MEANS, headers=anna | {"idempotency-key": "once"})
-    assert (made.status_code, made.json()["kind"], made.json()["owner"]) == (202, "history", "anna")
-    assert made.json()["request"] == {"text": MEANS, "from": "0", "to": "+90s", "since": "90", "skip_damaged": False}
-    number = made.json()["number"]
-    again = late_station.ask("POST", path, content=MEANS, headers=anna | {"idempotency-key": "once"})
-    assert again.json()["number"] == number
-    assert late_station.get(f"/v1/jobs/{number}", headers=ben).status_code == 404
-    assert late_station.ask("POST", f"/v1/jobs/{number}/cancel", headers=ben).status_code == 404
-    job = end_of(late_station, number)
-    assert (job["state"], job["problem"]) == ("done", None)
-    assert job["notes"] == [
-        "1 row of `field` came late, after 1970-01-01T00:01:30Z, of 1970-01-01",
-        "1 row of windows up to 1970-01-01T00:01:25Z differ",
-    ]
-    schema, line = map(json.loads, late_station.get(f"/v1/jobs/{number}/results", headers=anna).text.splitlines())
-    assert [column["name"] for column in schema["columns"]] == ["site", "mean"]
-    assert line == {"type": "window", "query": 1, "tick": 20, "n": 1, "time": "1970-01-01T00:00:20Z", "revision": 1,
-                    "coverage": {}, "removed": [], "added": [[4, 4.2]]}  # fmt: skip
-    text = late_station.get(f"/v1/jobs/{number}/results.csv", headers=anna).text
-    assert text.splitlines() == ["_time,_tick,_change,site,mean", "1970-01-01T00:00:20Z,20,added,4,4.2"]
-    arrow = late_station.get(f"/v1/jobs/{number}/results.arrow", headers=anna).content
-    assert pa.ipc.open_stream(arrow).read_all().column("_change").to_pylist() == ["added"]
-    waiting = late_station.ask("POST", path, content=MEANS, headers=anna).json()["number"]
-    cancelled = late_station.ask("POST", f"/v1/jobs/{waiting}/cancel", headers=anna).json()
+    anna = bearer(station.tokens.create("anna again", [TokenScope.SUBMIT]))
+    waiting = station.ask("POST", RECOMPUTE, content=MEANS, headers=anna).json()["number"]
+    cancelled = station.ask("POST", f"/v1/jobs/{waiting}/cancel", headers=anna).json()
     assert (cancelled["number"], cancelled["state"]) == (waiting, "cancelled")
 
 
