@@ -24,19 +24,19 @@ def answered(made, **options):
 @pytest.mark.promise("oracle")
 @pytest.mark.timeout(900)  # a case in thousands has products that take the oracle a minute
 def test_generated_cases_have_the_promised_shares(counts, rng, tally):
-    """Of a few answered ones fewer may have rows by chance: two of three have, and 0.12 are more than four standard errors of 300."""
-    seed, many, answered = rng.randrange(2**32), counts(1500, 4000), counts(300, 4000)
+    """Of a few answered ones fewer may have rows by chance: two of three have, and 0.15 are four standard errors of 150."""
+    seed, many, answered = rng.randrange(2**32), counts(1500, 4000), counts(150, 4000)
     found = measure([f"{seed}.{number}" for number in range(many)], answered)
     of_answers = {trait: found.pop(trait) for trait in ("non-empty", "refused")}
     tally("the generator's cases", {trait: round(share * many) for trait, share in found.items()}, of=many)
     tally("answers to them", {trait: round(share * answered) for trait, share in of_answers.items()}, of=answered)
     assert found["join"] >= 0.3 and found["late or revised"] >= 0.3 and found["nested"] >= 0.2, found
-    assert of_answers["non-empty"] >= counts(0.54, 0.6) and of_answers["refused"] < 0.02, of_answers
+    assert of_answers["non-empty"] >= counts(0.51, 0.6) and of_answers["refused"] < 0.02, of_answers
 
 
 def test_sqlite_agrees_on_single_windows(counts, rng):
     compared = Counter()
-    for _ in range(counts(300, 3000)):
+    for _ in range(counts(150, 3000)):
         made = case(rng.randrange(2**32))
         try:
             with seconds_of_processor(counts(4, 60)):
@@ -48,7 +48,7 @@ def test_sqlite_agrees_on_single_windows(counts, rng):
             continue
         assert not bad, (made.seed, made.query, bad[0])
         compared.update(cases=1, windows=windows)
-    assert compared["cases"] > counts(50, 500) and compared["too slow"] <= counts(3, 15), compared
+    assert compared["cases"] > counts(25, 500) and compared["too slow"] <= counts(3, 15), compared
 
 
 # Queries outside the promise of 12.1: those over indexes, rows, the order of arrivals, or answers as of an instant.

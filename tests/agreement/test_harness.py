@@ -75,7 +75,7 @@ def test_order_within_a_tick_can_be_forgiven():
 
 
 def test_a_report_has_the_same_tuples_and_is_a_golden_file(tmp_path, counts):
-    for seed in range(counts(40, 400)):
+    for seed in range(counts(20, 400)):
         made = case(seed)
         catalog = read_schema(made.schema)
         for name, rows in made.inputs.items():

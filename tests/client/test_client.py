@@ -60,7 +60,7 @@ def test_updates_go_on_behind_a_number_in_another_client(running, station):
 
 @pytest.mark.promise("resume")
 def test_client_cut_at_random_bytes_has_each_update_once(running, counts, rng):
-    times = counts(20, 200, 1_000)
+    times = counts(12, 200, 1_000)
     with connect(running.url, running.token) as direct:
         query = direct.submit(QUERY)
         with CuttingProxy(httpx.URL(running.url).netloc.decode().split(":"), rng.random()) as proxy:

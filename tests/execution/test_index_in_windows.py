@@ -97,7 +97,7 @@ def test_window_contains_null_until_the_tuple_gets_its_index():
 @pytest.mark.parametrize("inner", INNER)
 def test_batches_with_indexes_answer_as_single_ticks_do(inner, outer, rng, counts):
     text = outer.format(inner)
-    for _ in range(counts(6, 60)):
+    for _ in range(counts(3, 60)):
         given = deliveries(rng)
         single = run(text, given, range(END + 1))
         assert run(text, given, [END]) == single

@@ -127,7 +127,7 @@ TEXTS = (
 @pytest.mark.parametrize("text", TEXTS)
 def test_marks_change_no_other_update(text, rng, counts):
     """With batches cut anywhere, late tuples, and snapshots between any two."""
-    for _ in range(counts(10, 100)):
+    for _ in range(counts(6, 100)):
         steps, numbers, with_marks = [], iter(range(10_000)), []
         for clock in range(8):
             parts, marked = {}, {}
@@ -148,7 +148,7 @@ def test_marks_change_no_other_update(text, rng, counts):
 
 
 def test_parts_of_batch_have_each_mark_once(rng, counts):
-    for _ in range(counts(50, 500)):
+    for _ in range(counts(25, 500)):
         size = rng.randrange(6)
         marks = [(at, number) for number, at in enumerate(sorted(rng.choices(range(size + 1), k=rng.randrange(5))))]
         whole = batch([(tick, tick) for tick in range(size)], marks)

@@ -42,7 +42,7 @@ class OwnOperators(Case):
 
 
 @pytest.mark.promise("queries-apart")
-@pytest.mark.parametrize("shard", range(count_of(4, 40)))
+@pytest.mark.parametrize("shard", range(count_of(2, 40)))
 def test_converter_that_begins_apart_gives_updates_of_it_alone(shard, rng):
     for _ in range(count_of(2, 4)):
         seed = rng.randrange(2**32)

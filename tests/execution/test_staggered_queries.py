@@ -219,7 +219,7 @@ def generated(seed, maker=ApartMaker):
 
 
 @pytest.mark.promise("queries-apart")
-@pytest.mark.parametrize("shard", range(count_of(4, 20)))
+@pytest.mark.parametrize("shard", range(count_of(2, 20)))
 def test_query_that_begins_apart_gives_updates_of_query_alone(shard, rng):
     for _ in range(count_of(2, 4)):
         seed = rng.randrange(2**32)

@@ -87,7 +87,7 @@ def hold_schema(text):
 def test_random_text_gives_a_tree_or_diagnostics(shard, rng, counts):
     text = ""
     try:
-        for _ in range(counts(5_000, 50_000) // SHARDS):
+        for _ in range(counts(2_500, 50_000) // SHARDS):
             text = noise(rng) if rng.random() < 0.3 else mutated(rng, _CORPUS)
             parsed = hold(text)
             if parsed.diagnostics:

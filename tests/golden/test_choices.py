@@ -32,6 +32,7 @@ def judge(name, choice, rng):
 
 
 @pytest.mark.promise("live-is-replay")
+@pytest.mark.sample("name", 160)
 @pytest.mark.parametrize("name", CASES)
 def test_query_answers_equally_under_random_choice(name, rng):
     case = choice_case(name)
@@ -39,7 +40,7 @@ def test_query_answers_equally_under_random_choice(name, rng):
 
 
 @pytest.mark.promise("live-is-replay")
-@pytest.mark.sample("name", 12)
+@pytest.mark.sample("name", 8)
 @pytest.mark.parametrize("name", CASES)
 def test_query_answers_equally_under_every_choice(name, rng):
     case = choice_case(name)

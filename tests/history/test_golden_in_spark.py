@@ -57,7 +57,7 @@ def test_golden_queries_agree_with_engine(spark, tmp_path, rng, counts, tally):
     rng.shuffle(queries)
     compiling = (query for query in queries if refusal(query) is None)
     sources, verdicts = {}, Counter()
-    for query in islice(compiling, counts(20, None)):
+    for query in islice(compiling, counts(12, None)):
         statements, until = query.statements(), query.until()
         has_statements = not all(given.is_query for given in statements)
         root = tmp_path / (query.name.replace(":", "_") if has_statements else query.golden.path.stem)

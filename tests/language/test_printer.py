@@ -23,7 +23,7 @@ def read(text):
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_printed_tree_parses_to_the_same_tree(shard, rng, counts):
     trees = Trees(rng)
-    for _ in range(counts(2_000, 20_000) // SHARDS):
+    for _ in range(counts(1_200, 20_000) // SHARDS):
         tree = trees.statement()
         text = print_statement(tree)
         assert read(text) == (tree,), text

@@ -120,7 +120,7 @@ def ask(text, catalog):
 def test_random_trees_bind_or_raise_diagnostics(shard, rng, counts):
     catalog, trees, text = read_schema(SCHEMA), Likely(rng), ""
     try:
-        for _ in range(counts(1_200, 12_000) // SHARDS):
+        for _ in range(counts(600, 12_000) // SHARDS):
             text = print_statement(trees.statement())
             ask(text, catalog)
     except BaseException as error:
@@ -133,7 +133,7 @@ def test_random_trees_bind_or_raise_diagnostics(shard, rng, counts):
 def test_valid_generated_queries_bind(shard, rng, counts):
     text = ""
     try:
-        for _ in range(counts(400, 4_000) // SHARDS):
+        for _ in range(counts(240, 4_000) // SHARDS):
             made = case(rng.randrange(2**32))
             for text in (made.query, *(statement for statement, _ in made.statements)):
                 assert ask(text, read_schema(made.schema))
@@ -148,7 +148,7 @@ def test_mutated_texts_bind_or_raise_diagnostics(shard, rng, counts):
     catalogs = {g.schema: read_schema(g.schema) for g in _GOLDEN}
     text, accepted = "", 0
     try:
-        for _ in range(counts(1_200, 12_000) // SHARDS):
+        for _ in range(counts(600, 12_000) // SHARDS):
             schema, text = mutated(rng)
             accepted += ask(text, catalogs[schema])
     except BaseException as error:

@@ -101,7 +101,7 @@ def test_generated_requests_get_documented_answers(tmp_path, counts, tally):
             statuses[response.status_code] += 1
             assert response.status_code < 500 or response.status_code == 503, (request, response.text)
 
-        total, statuses = counts(150, 1_500, 50_000), Counter()
+        total, statuses = counts(100, 1_500, 50_000), Counter()
         for begin in range(0, total, BATCH):  # Hypothesis gets slower with the examples that it remembers
             of_batch = settings(
                 max_examples=min(BATCH, total - begin),

@@ -39,7 +39,7 @@ CASES = {
 if lacking := [name for name, (_, case) in CASES.items() if "motes" not in case.expected]:
     raise ValueError(f"no section `motes`: {lacking}; `python -m tests.simulation.golden_on_motes --rewrite` writes it")
 HERE = [name for name, (_, case) in CASES.items() if not case.expected["motes"].startswith(NOT_HERE)]
-SAMPLE = pytest.mark.sample("name", 25)
+SAMPLE = pytest.mark.sample("name", 15)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_with_faults_answers_equal_replay(name, world, rng, tally):
 
 
 @pytest.mark.promise("deterministic", "placement")
-@pytest.mark.sample("name", 100)
+@pytest.mark.sample("name", 50)
 @pytest.mark.parametrize("name", HERE)
 def test_swept_trace_equals_events_and_answers_equal_replay(name, world, rng, tally):
     of, texts = asked(name, world)

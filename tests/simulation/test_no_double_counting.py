@@ -86,7 +86,7 @@ def case(rng):
 
 
 @pytest.mark.promise("no-double-count")
-@pytest.mark.parametrize("number", range(count_of(8, 80)))
+@pytest.mark.parametrize("number", range(count_of(5, 80)))
 def test_whatever_goes_wrong_each_reading_counts_once_at_most(number, tally, run_seed):
     rng = random.Random(f"{run_seed}:counts twice:{number}")
     scenario, agenda = case(rng)

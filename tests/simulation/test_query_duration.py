@@ -44,6 +44,7 @@ def test_motes_stop_after_the_last_whole_window_of_for(kind, configured, text):
 
 
 @pytest.mark.promise("lifetime")
+@pytest.mark.sample("text", 2)
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
 @pytest.mark.parametrize("kind", KINDS)
 def test_late_reading_revises_after_another_query_ended(kind, text):

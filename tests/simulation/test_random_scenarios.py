@@ -16,7 +16,7 @@ from tests.simulation.test_program_memory_limits import too_large
 
 
 @pytest.mark.promise("faults", "ledger")
-@pytest.mark.parametrize("number", range(count_of(8, 80)))
+@pytest.mark.parametrize("number", range(count_of(5, 80)))
 def test_random_network_answers_equal_replay_of_arrivals(number, tmp_path, tally, run_seed):
     rng = random.Random(f"{run_seed}:anything:{number}")
     make = Maker(rng, tmp_path)

@@ -13,10 +13,12 @@ from basestation.controller.network_plan import PlanCache
 from basestation.testbed.event_testbed import EventTestbed
 from innet.placement.statistics import SliceContents
 from simulator.scenario import ScenarioQuery, read_scenario
+from tests.conftest import count_of
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, judge, remembering, run_scenario
 
 HOUR = 3_600
+HOURS = count_of(9, 12)
 WINDOWS = {
     "now": "[NOW]",
     "hopping": "[FROM NOW-50 TO NOW-20 SLIDE 40 SEC]",
@@ -48,10 +50,10 @@ def messages(bed, begin, end):
 
 @pytest.mark.promise("cheapest-placement")
 def test_replanned_twice_messages_fall_and_answers_hold():
-    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    bed = ran("selection_guessed_wrong", HOURS * HOUR)
     begin = bed.scenario.begin_ms // 1_000
     assert [folded for _, folded in ways(bed, "warm")] == [False, True, False]
-    assert judge(bed, "warm") == 12 * 60
+    assert judge(bed, "warm") == HOURS * 60
     decided = [each.tick - begin for each in bed.decided]
     # An hour is counted at a time; conditions hold for six hours. Awake motes are configured within a minute or two.
     assert 1 * HOUR <= decided[0] < decided[1] < 1 * HOUR + 300
@@ -59,12 +61,12 @@ def test_replanned_twice_messages_fall_and_answers_hold():
     collected, folded = messages(bed, 0, HOUR), messages(bed, 2 * HOUR, 3 * HOUR)
     assert folded < 0.6 * collected
     # Where nearly nothing passes, partials would go on to say so slice by slice.
-    assert messages(bed, 10 * HOUR, 11 * HOUR) < folded / 3
+    assert messages(bed, (HOURS - 1) * HOUR, HOURS * HOUR) < folded / 3
 
 
 @pytest.mark.promise("cheapest-placement")
 def test_migration_answers_each_tick_once_by_all_sites():
-    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    bed = ran("selection_guessed_wrong", HOURS * HOUR)
     first = Counter(key for what, key in said_by(bed, "warm") if what == "window")
     ticks = sorted(tick for tick, _ in first)
     assert ticks == list(range(ticks[0], ticks[0] + 60 * len(ticks), 60)) and set(first.values()) == {1}
@@ -73,7 +75,7 @@ def test_migration_answers_each_tick_once_by_all_sites():
 
 
 def test_it_is_an_event_of_the_trace():
-    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    bed = ran("selection_guessed_wrong", HOURS * HOUR)
     events = [(e.what, e["tick"]) for e in bed.trace.events if e.what in ("decided", "handed_over")]
     assert events == [("handed_over" if each.is_switch else "decided", each.tick) for each in bed.decided]
     assert [each.is_switch for each in bed.decided] == [False, True] * 2
@@ -155,13 +157,13 @@ def test_fold_yields_to_collecting_query_and_returns(agenda):
         ScenarioQuery("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000),
     )
     bed = EventTestbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
-    bed.run_until(60_000 * 50, remembering(bed))
+    bed.run_until(60_000 * count_of(42, 50), remembering(bed))
     assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
     begin = bed.scenario.begin_ms // 1_000
     decided = [each.tick - begin for each in bed.decided if not each.is_switch]
     most = 10 * (migration.QUIET_ROUNDS + 1 + 25 * agenda)
     assert 300 < decided[0] <= 300 + most and 1_500 < decided[1] <= 1_500 + most
-    assert judge(bed, "0") >= 140
+    assert judge(bed, "0") >= count_of(116, 140)
 
 
 @pytest.mark.promise("cheapest-placement")

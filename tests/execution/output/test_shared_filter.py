@@ -107,7 +107,7 @@ class Case:
 @pytest.mark.parametrize("extent", EXTENTS)
 @pytest.mark.parametrize("shard", range(count_of(3, 10)))
 def test_shared_filter_gives_each_query_its_own_updates(shard, extent, rng):
-    for _ in range(count_of(8, 24)):
+    for _ in range(count_of(4, 24)):
         case = Case(rng, extent)
         cut = range(END + 1) if rng.random() < 0.5 else rng.sample(range(END + 1), 4)
         assert case.said(0, cut, saving=cut if rng.random() < 0.1 else ()) == case.said(1, cut), case.queries

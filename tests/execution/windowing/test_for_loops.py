@@ -479,7 +479,7 @@ def _tidying(step):
 
 
 def test_generated_loops_agree_with_the_oracle(counts, rng):
-    for _ in range(counts(15, 250)):
+    for _ in range(counts(8, 250)):
         made = looping(rng.getrandbits(48))
         outcome = agree(made.schema, made.inputs, made.queries, seconds=4)
         if not outcome and outcome.verdict == "disagree":
@@ -488,7 +488,7 @@ def test_generated_loops_agree_with_the_oracle(counts, rng):
 
 
 def test_generated_cases_with_loops_agree_with_the_oracle(counts, rng):
-    left = counts(10, 100)
+    left = counts(6, 100)
     while left:
         made = case(rng.getrandbits(48))
         if "loop" in made.traits:

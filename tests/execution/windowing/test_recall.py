@@ -188,12 +188,12 @@ def lines_of(update):
 @pytest.mark.parametrize("seed", range(count_of(2, 30)))
 @pytest.mark.parametrize("forms", [FORMS, ROW_FORMS], ids=["ticks", "rows"])
 def test_answers_are_the_same_however_often_state_is_tidied(forms, seed, rng, monkeypatch):
-    state, texts = rng.getstate(), forms.values()
-    seldom = answers_of(texts, state, rng, 50, tidy_every=10_000)
-    assert answers_of(texts, state, rng, 50, tidy_every=5, restored=True) == seldom
+    state, texts, epochs = rng.getstate(), forms.values(), count_of(32, 50)
+    seldom = answers_of(texts, state, rng, epochs, tidy_every=10_000)
+    assert answers_of(texts, state, rng, epochs, tidy_every=5, restored=True) == seldom
     monkeypatch.setattr(thresholds, "UNTRIMMED_ROWS", 0)
     monkeypatch.setattr(thresholds, "SEGMENT_ROWS", 7)
-    assert answers_of(texts, state, rng, 50, tidy_every=1) == seldom
+    assert answers_of(texts, state, rng, epochs, tidy_every=1) == seldom
 
 
 @pytest.mark.promise("late-readings")
