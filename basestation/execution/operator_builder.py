@@ -44,6 +44,7 @@ from basestation.execution.output.window_views import ViewSplit, WindowView
 from basestation.execution.plan_checks import (
     SiteMasks,
     begins_with_query,
+    depends_on_order,
     find_leaves,
     find_level,
     find_site_exclusions,
@@ -118,9 +119,9 @@ class OperatorBuilder:
         streams = [node for node in walk(plan.root) if isinstance(node, ExtentNode)]
         self._reads = Counter(node.extent.name for node in streams)
         early = self._within is not None  # rows that are answered early may be numbered otherwise later (11)
-        is_converted = isinstance(shared.root, converters.Converter)
         windows = shared.root.child if isinstance(shared.root, converters.Converter) else shared.root
-        self._shares = self._since is None and not begins_with_query(windows, self._named, early, is_converted)
+        is_ordered = depends_on_order(plan.root)
+        self._shares = self._since is None and not begins_with_query(windows, self._named, early, is_ordered)
         """Whether queries that begin at other ticks have the same windows."""
         if self._shares:
             scopes = tuple((node.extent.name, reports_from.get(node.extent.name)) for node in streams)

@@ -116,25 +116,28 @@ def is_per_query(node: PlanNode, named: Collection[int] | None) -> bool:
     )
 
 
-def begins_with_query(node: PlanNode, named: Collection[int], early: bool, is_converted: bool) -> bool:
+def begins_with_query(node: PlanNode, named: Collection[int], early: bool, is_ordered: bool) -> bool:
     """Whether the windows of a block depend on the tick at which their query begins.
 
     Windows of time and scans do not: all queries have those that lie on one grid, each from its own beginning on. Windows of rows
-    do not where each row of an extent makes one, unless windows are answered `early`. The order of tuples within a window, which
-    a converter numbers, does where a selection in a union lets a tuple pass after a revision: a union that begins later does not
-    know when that was.
+    do not where each row of an extent makes one, unless windows are answered `early`. The order of tuples within a window does,
+    for a query that `is_ordered`, where a selection in a union lets a tuple pass after a revision: a union that begins later does
+    not know when that was.
     """
     leaves = find_leaves(node)
-    if (is_converted or _has_first_or_last(node)) and any(map(_has_selection_in_union, leaves)):
+    if is_ordered and any(map(_has_selection_in_union, leaves)):
         return True
     return any(is_per_query(leaf, named) for leaf in leaves) or not all(
         _has_shared_windows(leaf, early) for leaf in leaves
     )
 
 
-def _has_first_or_last(node: PlanNode) -> bool:
-    aggregations = [each for each in walk(node) if isinstance(each, WindowAggregation)]
-    return any(aggregate.name in ("FIRST", "LAST") for each in aggregations for _, aggregate in each.aggregates)
+def depends_on_order(root: PlanNode) -> bool:
+    """Whether the order of tuples within a window matters to a query: a converter numbers them, FIRST and LAST choose by it."""
+    aggregations = [each for each in walk(root) if isinstance(each, WindowAggregation)]
+    return isinstance(root, converters.Converter) or any(
+        aggregate.name in ("FIRST", "LAST") for each in aggregations for _, aggregate in each.aggregates
+    )
 
 
 def _has_selection_in_union(leaf: PlanNode) -> bool:

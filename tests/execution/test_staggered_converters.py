@@ -157,6 +157,25 @@ def test_later_query_of_a_union_has_the_order_that_it_has_alone(text, first):
     assert [row for *_, row in alone[11]][: len(first)] == first
 
 
+@pytest.mark.promise("queries-apart")
+def test_first_over_a_union_is_what_it_is_alone():
+    """As above, for windows."""
+    union = "(SELECT v FROM slow WHERE v < 5 UNION ALL SELECT v FROM slow WHERE v > 50) AS u"
+    text, found = f"SELECT FIRST(v) FROM {union} [FROM NOW-9 TO NOW SLIDE 1 SEC]", []
+    for added in ((0, 11), (11,)):
+        engine = Engine(CATALOG)
+        for clock in range(16):
+            if clock in added:
+                engine.add(clock, bind_text(text, CATALOG)[0])
+            if clock == 2:
+                engine.deliver("slow", slow([(2, 2, 8), (2, 2, 60)]))
+            if clock == 9:
+                engine.correct(bind_text("REVISE slow SET v = 2 WHERE v = 8", CATALOG)[0])
+            updates = [each for each in split_singly(engine.on_clock(clock)) if each.query == 11]
+        found.append([row for each in updates for row in each.added.to_lists()])
+    assert found == [[(2,)], [(2,)]]
+
+
 def test_rows_are_taken_back_in_the_order_of_their_windows():
     """Late readings revise windows 5 to 8 at clock ticks 13 and 14, and windows 5 to 12 at 20. The row of window 9 is made at 13."""
     text = "ISTREAM(SELECT SUM(v) FROM slow [FROM NOW-3 TO NOW SLIDE 1 SEC])"
