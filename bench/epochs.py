@@ -154,7 +154,7 @@ def sharing(name, queries, like_a_station=True):
     """Milliseconds of an epoch for some queries of a kind, the 99th percentile, and bytes of state.
 
     Full collections of garbage run between epochs, `like_a_station`; their number and the longest are figures of their own. Otherwise
-    Python runs them when it likes.
+    Python alone decides when they run.
     """
     clock = [0]  # the tick of the epoch, in seconds
     station = FullCollections(lambda: clock[0] + time.process_time()) if like_a_station else None
@@ -289,8 +289,8 @@ def sharing_figures():
         yield case, "longest full collection", round(many["longest"], 3), "ms"
         if kind.goal_ms is not None:
             own = child("sharing", name, kind.count, False)
-            yield case, "epoch, where Python collects when it likes", round(own["ms"], 3), "ms"
-            yield case, "99th percentile, where Python collects when it likes", round(own["p99"], 3), "ms"
+            yield case, "epoch, where Python alone decides", round(own["ms"], 3), "ms"
+            yield case, "99th percentile, where Python alone decides", round(own["p99"], 3), "ms"
         if kind.by_hand is not None:
             yield case, "by hand", round(child("by hand", name, kind.count)["ms"], 3), "ms"
         yield case, "time ratio", round(many["ms"] / one["ms"], 3), "times"

@@ -148,7 +148,7 @@ def _sharing(found):
     if any("full collections between epochs" in figures for figures in cases.values()):
         between = (
             " Full collections of garbage run between epochs, as those of a station do between its looks; *by itself* is the 99th percentile "
-            "to the median where Python runs them when it likes."
+            "to the median where Python alone decides when they run."
         )
     rows = [
         "## Many queries",
@@ -165,7 +165,7 @@ def _sharing(found):
         one, all_ = (figures[name] for name in figures if name.startswith("epoch of "))
         goal, times, state = goals.get(case.rpartition(",")[0]), figures["time ratio"], figures["state ratio"]
         slowest, by_hand = figures["99th percentile"] / all_, figures.get("by hand", figures.get("by hand, each anew"))
-        alone = [figures.get(f"{name}, where Python collects when it likes") for name in ("99th percentile", "epoch")]
+        alone = [figures.get(f"{name}, where Python alone decides") for name in ("99th percentile", "epoch")]
         if goal is None:
             limits = [f"{_goal(times, SHARED_GOAL['time ratio'])} times", _goal(state, SHARED_GOAL["state ratio"])]
         else:

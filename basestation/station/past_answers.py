@@ -3,7 +3,8 @@
 Live updates of a query wait until its past windows are answered, so that its windows come in their order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
@@ -37,22 +38,30 @@ class PastAnswers:
         number, clock = query.number, engine.clock
         if not start.past.is_replayed:
             self._sliced_ms = now_ms
-        try:
+
+        def act() -> list[Update]:
             self.by_query[number] = past = start.make_engine(query, engine)
             if isinstance(past, ReplayedQuery):
-                return past.answer(clock)
-            self.held[number] = []
-            past.answer(clock)
-            return self.advance(number, now_ms)
-        except MemoryError as error:
-            return [QueryFailure(number, OUT_OF_MEMORY, f"its past finds no room: {error}", clock)]
+                updates = past.answer(clock)
+            else:
+                self.held[number] = []
+                past.answer(clock)
+                updates = self._advance(number, past)
+            for correction in engine.pending_corrections():
+                past.correct(correction)
+            return updates
 
-    def advance(self, number: int, now_ms: int) -> list[Update]:
+        return _if_there_is_room(number, clock, act)
+
+    def advance(self, number: int, clock: int, now_ms: int) -> list[Update]:
         """Answer one slice of the past of a query, and after the last one the live updates that waited for it."""
         past = self.by_query[number]
         if not isinstance(past, PastWindows) or past.is_complete:
             return []
         self._sliced_ms = now_ms
+        return _if_there_is_room(number, clock, partial(self._advance, number, past))
+
+    def _advance(self, number: int, past: PastWindows) -> list[Update]:
         updates = past.advance()
         return updates + self.held.pop(number) if past.is_complete else updates
 
@@ -64,7 +73,7 @@ class PastAnswers:
 
     def end_clock(self, number: int, clock: int) -> list[Update]:
         """The updates of a query at the end of a clock tick."""
-        return self.by_query[number].answer(clock)
+        return _if_there_is_room(number, clock, partial(self.by_query[number].answer, clock))
 
     def drop(self, number: int) -> None:
         """Forget a query."""
@@ -113,3 +122,11 @@ class PastAnswers:
         """Let a query answer nothing after a tick."""
         if number in self.by_query:
             self.by_query[number].limit(last)
+
+
+def _if_there_is_room(number: int, clock: int, act: Callable[[], list[Update]]) -> list[Update]:
+    """The updates that an act returns, or the failure of the query where its past finds no room."""
+    try:
+        return act()
+    except MemoryError as error:
+        return [QueryFailure(number, OUT_OF_MEMORY, f"its past finds no room: {error}", clock)]

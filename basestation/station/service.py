@@ -36,7 +36,7 @@ from basestation.controller.world import World
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
-from basestation.execution.memory_failures import settle_past
+from basestation.execution.memory_failures import find_ended, settle_past
 from basestation.execution.past_windows import PastRange, PastWindows, find_past, find_resumed_past
 from basestation.planner.plan import Correction, Plan
 from basestation.planner.pushdown_policy import PushdownPolicy
@@ -195,11 +195,9 @@ class Station:
             if number in self.engine:  # replayed, it runs there for its schedules alone
                 self.engine.limit(number, NEVER - 1 if start.past.is_replayed else start.past.seam, NEVER)
             while number in self.past.held:  # of a query that was paused before it had answered its past
-                self._publish_past(number, self.past.advance(number, now_ms), now_ms)
-            self._publish_past(number, self.past.begin(query, start, self.engine, now_ms), now_ms)
-            if number in self.past.by_query:
-                for correction in self.engine.pending_corrections():
-                    self.past.by_query[number].correct(correction)
+                self._publish_past(number, self.past.advance(number, self.engine.clock, now_ms), now_ms)
+            if self.world.queries[number].live:
+                self._publish_past(number, self.past.begin(query, start, self.engine, now_ms), now_ms)
         return self.world.queries[number]
 
     def refuse(self, now_ms: int) -> None:
@@ -367,13 +365,12 @@ class Station:
         """Answer a slice of the past of a query, where one is due."""
         number = self.past.find_due(self.world.queries, now_ms)
         if number is not None:
-            self._publish_past(number, self.past.advance(number, now_ms), now_ms)
+            self._publish_past(number, self.past.advance(number, self.engine.clock, now_ms), now_ms)
 
     def _publish_past(self, number: int, updates: Sequence[Update], now_ms: int) -> None:
-        past = self.past.by_query.get(number)
-        if isinstance(past, PastWindows) and past.slices > 1:
+        past, updates = self.past.by_query.get(number), settle_past(self.engine.failure_log, updates)
+        if isinstance(past, PastWindows) and past.slices > 1 and not any(find_ended(updates)):
             self.events.note_past(now_ms, number, past.answered, past.slices)
-        updates = settle_past(self.engine.failure_log, updates)
         self._end_failed(uplink.publish_updates(self.feed, updates), now_ms)
 
     def _answer_past(self, clock: int, now_ms: int) -> None:

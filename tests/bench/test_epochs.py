@@ -134,9 +134,9 @@ def test_tables_show_every_figure_and_missed_goals(monkeypatch, tmp_path):
                                   ("1000 aggregates with their own WHERE, 54 sites", 1000, 25))
         for name, value in (("epoch of 1", 1), (f"epoch of {count}", last), ("99th percentile", 6), ("time ratio", last),
                             ("state ratio", 1.4), ("state of one query more", 2_500),
-                            ("epoch, where Python collects when it likes", 10),
-                            ("99th percentile, where Python collects when it likes", 35))
-        if count == 1000 or "likes" not in name
+                            ("epoch, where Python alone decides", 10),
+                            ("99th percentile, where Python alone decides", 35))
+        if count == 1000 or "alone" not in name
     ])  # fmt: skip
     text = "\n".join(epochs_table.lines())
     assert "| aggregate | integer | 54 | 2.0 | 1.0 to 3.0 | 4.0 | 0.50 | 0.5 |" in text

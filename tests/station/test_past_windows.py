@@ -393,9 +393,9 @@ def test_query_without_memory_for_its_past_windows_fails(network, monkeypatch, w
 
 
 @pytest.mark.promise("durable")
-@pytest.mark.parametrize("place", ["__init__", "answer", "advance"])
+@pytest.mark.parametrize("place", ["__init__", "answer", "advance", "correct"])
 @pytest.mark.parametrize("is_killed", [True, False])
-def test_accepted_query_without_room_for_its_past_has_failed(network, monkeypatch, place, is_killed):
+def test_accepted_query_without_room_for_its_past_has_failed(network, slices, monkeypatch, place, is_killed):
     """Its user has a number, which no other query gets, and a restart with enough memory leaves it ended."""
     act = getattr(PastWindows, place)
 
@@ -403,18 +403,52 @@ def test_accepted_query_without_room_for_its_past_has_failed(network, monkeypatc
         act(*given)
         raise MemoryError("Unable to allocate 9 TiB")
 
+    tick = network.now_ms // CATALOG.tick_ms
+    network.durable.take_data(
+        Command("correct", network.now_ms, f"REVISE traffic SET lane = 2 WHERE tick > {tick - 9}"), ""
+    )
     with monkeypatch.context() as scarce:
         scarce.setattr(PastWindows, place, fail)
         number = network.submit(since(network, 45))
-    found = network.query(number)
+    found, events = network.query(number), dict(network.durable.station.events.counts)
     assert (found["state"], found["reason"]) == ("failed", "SN516: its past finds no room: Unable to allocate 9 TiB")
     assert not network.durable.station.past.by_query and number not in network.durable.station.engine
-    network.live(2)
     if is_killed:
         network.restart()
+    assert dict(network.durable.station.events.counts) == events
+    network.live(2)
     assert network.query(number) == found and network.submit(COUNT) == number + 1
     network.live(30)
     assert [json.loads(line)["type"] for line in network.answers(number).splitlines()] == ["ended"]
+
+
+@pytest.mark.promise("durable")
+@pytest.mark.parametrize("place", ["advance", "answer"])
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_query_without_room_for_a_later_slice_of_its_past_fails(network, slices, monkeypatch, place, is_killed):
+    """It has given what it had answered before, and other queries go on in the same look."""
+    act, number = getattr(PastWindows, place), network.submit(since(network, 45))
+    given = network.answers(number)
+
+    def fail(*arguments):
+        act(*arguments)
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    assert number in network.durable.station.past.held and given
+    with monkeypatch.context() as scarce:
+        scarce.setattr(PastWindows, place, fail)
+        network.live(30)
+    found, answers = network.query(number), network.answers(number)
+    assert (found["state"], found["reason"]) == ("failed", "SN516: its past finds no room: Unable to allocate 9 TiB")
+    assert answers.startswith(given) and json.loads(answers.splitlines()[-1])["type"] == "ended"
+    events = dict(network.durable.station.events.counts)
+    if is_killed:
+        network.restart()
+    assert (network.query(number), network.answers(number)) == (found, answers)
+    assert dict(network.durable.station.events.counts) == events
+    before = network.answers(1)
+    network.live(30)
+    assert network.answers(1) != before and network.answers(number) == answers
 
 
 @pytest.mark.promise("history-is-live")
