@@ -35,7 +35,7 @@ those above the second: of one with 24,000, five windows and converters in each 
 def test_generated_queries_agree_with_engine(spark, tmp_path, rng, counts, tally):
     verdicts, seed, number = Counter(), rng.randrange(2**32), 0
     most = counts(LIGHT, HEAVY)
-    while verdicts["agree"] < counts(20, 80, 4_000) or verdicts["agree with corrections"] < counts(8, 50, 1_000):
+    while verdicts["agree"] < counts(28, 80, 4_000) or verdicts["agree with corrections"] < counts(12, 50, 1_000):
         number += 1
         verdict, report = judge(spark, case(f"{seed}.{number}"), tmp_path / str(number), rng, most)
         assert report is None, f"case {seed}.{number}: {report}"
