@@ -9,7 +9,6 @@ import innet.uplink
 from acquisition.errors import PayloadError
 from acquisition.uplink import ReceivedReadings
 from basestation.archive.interface import Archive
-from basestation.archive.partials import batch_of_partials, partial_extent
 from basestation.controller.requirements import select_valid_reports
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
@@ -17,7 +16,6 @@ from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.results.feed import Feed
 from basestation.updates.update import QueryFailure, Update, split_by_query
 from gateway.frame import Frame, FrameKind, MoteId
-from innet.operators.fold import Fold
 from innet.payload import PartialColumns
 
 DATA_KINDS = FrameKind.READING, FrameKind.LINKS, FrameKind.PARTIAL
@@ -41,7 +39,7 @@ class ReceivedFrames:
 
 
 def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Archive, tick: int) -> ReceivedFrames:
-    """Take frames that arrived in a clock tick. On return their readings and partials are in the archive."""
+    """Take frames that arrived in a clock tick. On return their readings are in the archive."""
     of_kind = {kind: [frame for frame in frames if frame.kind is kind] for kind in DATA_KINDS}
     readings = acquisition.uplink.receive(of_kind[FrameKind.READING], world.scheduled.samplings, world.catalog, tick)
     reports, link_errors = innet.uplink.receive(of_kind[FrameKind.LINKS])
@@ -58,9 +56,6 @@ def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Arch
     batches = []
     for columns in partials:
         if engine.has_fold(number := columns.shape.aggregation):
-            if isinstance(fold := world.folds[number].operator, Fold):
-                rows = batch_of_partials(fold, world.catalog.extents, columns, tick)
-                archive.append(partial_extent(fold.extent), rows)
             batches.append((number, PartialBatch.from_frames(columns, tick)))
             engine.deliver(*batches[-1])
     unknown = [frame for frame in frames if frame.kind not in (*DATA_KINDS, *STATUS_KINDS)]

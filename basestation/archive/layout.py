@@ -2,7 +2,6 @@
 
     archive/extent=<name>/date=<UTC day>/part-<entry>-<random>.zstd.parquet
     reports/extent=<name>/date=<UTC day>/…    readings that motes filtered: keys alone, weight 0
-    partials/extent=<name>/date=<UTC day>/…   aggregates that motes merged (`basestation.archive.partials`)
 
 A file has the columns of SYSTEM and one column per attribute, sorted by site and tick. An attribute with a scale is a
 decimal of that scale: exact for every reader, and 64-bit multiples inside the file. `_index` counts the tuples of an
@@ -58,7 +57,7 @@ class ArchiveSchemaError(MoteloomError):
 
 
 def extent_folder(root: Path, extent: str) -> Path:
-    """The folder of an extent; `reports/lab` has the filter reports of the extent `lab`, `partials/lab` its partials."""
+    """The folder of an extent; `reports/lab` has the filter reports of the extent `lab`."""
     tree, _, name = extent.rpartition("/")
     return root / (tree or TREES[0]) / f"extent={name}"
 

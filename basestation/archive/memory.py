@@ -9,7 +9,6 @@ from acquisition.batch import Batch, add_missing_columns, concatenate, empty_bat
 from acquisition.extent import Extent
 from basestation.archive.layout import day_numbers
 from basestation.archive.numbering import INDEX, REVISION, TupleNumbers
-from basestation.archive.partials import PARTIALS
 from basestation.archive.reports import report_extent
 
 MOST_BATCHES = 32
@@ -39,10 +38,6 @@ class MemoryArchive:
         if len(reports):
             self.append(report_extent(extent), reports)
 
-    def has(self, name: str) -> bool:
-        """Whether it has tuples of an extent, of its filter reports or of its partials."""
-        return bool(self._batches.get(name))
-
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         found = concatenate([empty_batch(extent.schema), *self._batches.get(extent.name, [])])
         found = found.take((found.tick >= first) & (found.tick <= last))
@@ -58,11 +53,7 @@ class MemoryArchive:
         """Remove and return the readings of the oldest days of extents, so many together; the same ones of equal contents."""
         whole = {name: concatenate(batches) for name, batches in self._batches.items()}
         day_of = {name: day_numbers(batch.tick, tick_ms) for name, batch in whole.items()}
-        # Partials come last: a roll in the log of an older program, which kept none, takes the same readings again.
-        found = sorted(
-            ((int(day), name) for name, of in day_of.items() for day in np.unique(of)),
-            key=lambda each: (each[1].startswith(f"{PARTIALS}/"), *each),
-        )
+        found = sorted((int(day), name) for name, of in day_of.items() for day in np.unique(of))
         if len(found) <= days:
             return self.take_all()
         taken: dict[str, Batch] = {}

@@ -35,7 +35,7 @@ from basestation.archive.layout import (
 )
 from basestation.archive.manifest import ArchiveFile
 from basestation.archive.numbering import TupleNumbers
-from basestation.archive.reports import TREES, report_extent
+from basestation.archive.reports import REPORTS, TREES, report_extent
 from basestation.archive.sync import exchange_folders, make_folder, sync_path
 
 STAGING = "staging"
@@ -258,8 +258,8 @@ def describe_file(path: Path) -> ArchiveFile | None:
     """A file of the tree as a manifest lists it; None where its place, name or content is not that of such a file."""
     extent, day = path.parent.parent.name.removeprefix("extent="), path.parent.name.removeprefix("date=")
     is_extent = path.parent.parent.name != extent
-    if (tree := path.parent.parent.parent.name) in TREES[1:]:
-        extent = f"{tree}/{extent}"
+    if path.parent.parent.parent.name == REPORTS:
+        extent = f"{REPORTS}/{extent}"
     if not is_extent or path.parent.name == day or not _NAME.fullmatch(path.name):
         return None
     try:

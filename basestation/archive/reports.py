@@ -1,14 +1,13 @@
-"""Filter reports: the readings of an extent that motes filtered, archived beside its readings as keys alone. And the trees of an archive."""
+"""Filter reports: the readings of an extent that motes filtered, archived beside its readings as keys alone."""
 
 from dataclasses import replace
 
 from acquisition.extent import Catalog, Extent
 from acquisition.schema import Schema
-from basestation.archive.partials import PARTIALS, partial_extent
 
 REPORTS = "reports"
-TREES = ("archive", REPORTS, PARTIALS)
-"""The folders of readings, of filter reports and of partials."""
+TREES = ("archive", REPORTS)
+"""The folders of readings and of filter reports."""
 
 
 def report_extent(extent: Extent) -> Extent:
@@ -17,8 +16,6 @@ def report_extent(extent: Extent) -> Extent:
 
 
 def archived_extent(catalog: Catalog, name: str) -> Extent:
-    """The extent under which an archive keeps tuples, by the name of an extent, of its filter reports or of its partials."""
+    """The extent under which an archive keeps tuples, by the name of an extent or of its filter reports."""
     tree, _, plain = name.rpartition("/")
-    if tree == PARTIALS:
-        return partial_extent(plain)
     return report_extent(catalog.extents[plain]) if tree else catalog.extents[plain]

@@ -16,7 +16,7 @@ def find_surplus(days: Iterable[ArchiveDay], settings: ArchiveSettings, today: s
     surplus: list[tuple[bool, ArchiveDay]] = []
     rest: list[tuple[bool, ArchiveDay]] = []
     for extent, of_extent in groupby(ordered, key=lambda day: day.extent):
-        limits = settings.limits(extent.rpartition("/")[2])  # filter reports and partials as the readings
+        limits = settings.limits(extent.rpartition("/")[2])  # filter reports as their readings
         total = 0
         for age, day in enumerate(reversed(list(of_extent))):
             total += day.bytes

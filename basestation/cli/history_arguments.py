@@ -73,7 +73,7 @@ def parse_data(text: str) -> Path:
 
 def print_gaps(question: "HistoryQuestion") -> None:
     """Name the files and days that an answer lacks."""
-    from basestation.history.file_checks import describe_merged, list_days
+    from basestation.history.file_checks import list_days
 
     for path, damage in question.skipped.items():
         print(f"moteloom: left out {path}: {damage}", file=sys.stderr)
@@ -83,9 +83,6 @@ def print_gaps(question: "HistoryQuestion") -> None:
                 f"moteloom: no reading of `{extent}` on {len(days)} days of the range: {list_days(days)}",
                 file=sys.stderr,
             )
-    for extent, days in question.merged.items():
-        if days:
-            print(f"moteloom: {describe_merged(extent, days)}", file=sys.stderr)
 
 
 @contextmanager

@@ -29,7 +29,6 @@ def list_extents(args: argparse.Namespace) -> int:
 def list_sites(args: argparse.Namespace) -> int:
     """How complete the readings of each site are."""
     from acquisition.extent import ExtentKind
-    from basestation.archive.partials import partial_extent
     from basestation.history.archive_views import describe_extent
     from basestation.history.completeness import measure_completeness, table_of_records
     from basestation.history.heat_map import draw_completeness
@@ -42,15 +41,10 @@ def list_sites(args: argparse.Namespace) -> int:
     if extent is None or extent.kind is not ExtentKind.SENSED:
         sensed = ", ".join(f"`{e.name}`" for e in catalog if e.kind is ExtentKind.SENSED)
         return refuse(f"expected a sensed extent, found `{args.extent}`; there are {sensed or 'none'}")
-    of_both = (
-        describe_extent(args.data, extent.name, ahead=extent.ahead),
-        describe_extent(args.data, partial_extent(extent.name).name),
-    )
-    found = [each for each in of_both if each is not None]
-    if not found:
+    found = describe_extent(args.data, extent.name, ahead=extent.ahead)
+    if found is None:
         return refuse(f"the archive in {args.data} holds no reading of `{extent.name}`")
-    ends = min(each.first for each in found), max(each.last for each in found)
-    begin, until = choose_range(args.begin, args.until, ends, catalog.tick_ms)
+    begin, until = choose_range(args.begin, args.until, (found.first, found.last), catalog.tick_ms)
     if until < begin:
         return refuse(f"--from is tick {begin}, after --to at tick {until}")
     open_picture_file(args.plot)

@@ -13,9 +13,8 @@ A query that counts from its begin, or reads a HISTORY, has no such seam: an eng
 the live ones, and answers the query for as long as it runs.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
@@ -40,14 +39,11 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.counters import OperatorShare
 from basestation.execution.engine import Engine
-from basestation.execution.ingest.coalesce import ExtentKey
 from basestation.execution.ingest.intake import find_retention
-from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.ingest.stored_table import TableVersion
 from basestation.execution.memory_failures import NO_LOG, FailureRecorder
 from basestation.execution.plan_checks import find_history_extents, last_tick, start_tick
 from basestation.execution.relational.subqueries import find_subqueries
-from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Correction, Plan
 from basestation.updates.update import Update, split_by_query
 
@@ -85,10 +81,8 @@ def reads_past(plan: Plan | Correction) -> bool:
     return options.since is not None or options.since_ago is not None or bool(find_history_extents(plan.root))
 
 
-def find_past(plan: Plan, engine: Engine, has_partials: bool = False) -> PastRange | None:
+def find_past(plan: Plan, engine: Engine) -> PastRange | None:
     """The windows of a query that the engine has no tuples for any more. None where there are none, or where they cannot be had.
-
-    Where the archive `has_partials` of the query, these are all windows before now: the engine has not the readings that motes merged.
 
     A query is divided at a seam where its windows depend on the tuples in their ranges alone: windows of time over sensed and pushed
     extents with `late revise`, tables, and no index. Others, and those with windows longer than the log, are replayed, unless they read an
@@ -103,7 +97,7 @@ def find_past(plan: Plan, engine: Engine, has_partials: bool = False) -> PastRan
     if since is not None and any(since < tick for tick in begun):
         return None
     if since is not None and _has_time_windows_alone(plan):
-        divided = _find_divided(plan, engine, since, has_partials)
+        divided = _find_divided(plan, engine, since)
         if divided is not None:
             return divided  # None also where a window is longer than the log, so that no seam has come yet
     return _find_replayed(plan, engine, since)
@@ -130,16 +124,14 @@ def _has_counter(root: PlanNode) -> bool:
     )
 
 
-def _find_divided(plan: Plan, engine: Engine, since: int, has_partials: bool) -> PastRange | None:
+def _find_divided(plan: Plan, engine: Engine, since: int) -> PastRange | None:
     options, first = plan.options, engine.first_tick(plan)
     nodes = list(walk(plan.root))
     reach = max((-node.begin for node in nodes if isinstance(node, TimeWindow)), default=0)
     extents = {node.extent.name: node.extent for node in nodes if isinstance(node, StreamAcquire | StreamReceive)}
     seam = first + reach + find_overlap(plan)
-    if has_partials:
-        seam = engine.clock + 1
     is_over = options.run_for is not None and since + options.run_for <= seam
-    if (since - reach >= first and not has_partials) or not extents or is_over or seam > engine.clock + 1:
+    if since - reach >= first or not extents or is_over or seam > engine.clock + 1:
         return None
     return PastRange(max(0, since - reach), since, seam, tuple(extents.values()))
 
@@ -244,27 +236,20 @@ class PastWindows:
         past: PastRange,
         catalog: Catalog,
         tables: Tables,
-        recalled: Mapping[str, Batch] | Mapping[ExtentKey, PartialBatch],
+        recalled: Mapping[str, Batch],
         slices: int,
         first_due: Mapping[str, int],
         timer: Timer,
-        fed: Sequence[PartialSource] = (),
-        reads: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     ) -> None:
-        """`recalled` are the current tuples, by extent and in the order of their ticks; `first_due` when motes began to sample each.
-
-        Of the folds that `fed` names there are partials, by the numbers of these. `reads` is as for `Engine.add`.
-        """
+        """`recalled` are the current tuples, by extent and in the order of their ticks; `first_due` when motes began to sample each."""
         self._number, self._past = number, past
         self._extents = frozenset(extent.name for extent in past.extents)
-        self._archived: dict[ExtentKey, Batch | PartialBatch] = dict(recalled.items())
-        self.slices, self.answered = slices, 0
-        self._later: list[tuple[ExtentKey, Batch | PartialBatch] | Correction | int] = []
+        self._archived, self.slices, self.answered = dict(recalled), slices, 0
+        self._later: list[tuple[str, Batch] | Correction | int] = []
         """Deliveries and corrections while slices were missing, in order; a number ends that clock tick."""
         self._engine = _begin_engine(past.begin, catalog, tables, first_due, timer)
         options = replace(plan.options, since=past.since, since_ago=None, run_for=None)
-        folds = {source.number: source.fold for source in fed}
-        self._engine.add(number, replace(plan, options=options), fed, folds, reads=reads)
+        self._engine.add(number, replace(plan, options=options))
         if number in self._engine:  # else there was no memory for it, which the first answer says
             self._engine.limit(number, past.since, past.seam - 1)
 
@@ -279,7 +264,7 @@ class PastWindows:
         past = self._past
         end = past.since + (past.seam - past.since) * self.answered // self.slices - 1
         for name, batch in self._archived.items():
-            self._engine.deliver(name, batch.take((batch.arrival > self._engine.clock) & (batch.arrival <= end)))
+            self._engine.deliver(name, batch.take((batch.tick > self._engine.clock) & (batch.tick <= end)))
         updates = self._end(end)
         if self.is_complete:
             self._archived, later, self._later = {}, self._later, []

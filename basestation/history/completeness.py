@@ -1,10 +1,8 @@
 """Completeness: which readings of an extent an archive has, of those that were due, by site and day. From the keys in its files alone."""
 
-import json
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,21 +13,19 @@ from acquisition.errors import InputError
 from acquisition.extent import Extent
 from acquisition.ticks import date_of, grid_at_or_after
 from basestation.archive.layout import SUFFIX, day_folder
-from basestation.archive.partials import FOLD, INTERVAL, READINGS, SITES, STREAM, TICKS, partial_extent
 from basestation.archive.reports import REPORTS
 from basestation.history.stations import STATION, find_stations
 
 MOST_DAYS = 3_660
 """A range of more days does not come from readings: some clock was wrong."""
 _KEYS = ["_site", "_tick", "_weight"]
-_MERGED = ["_tick", FOLD, STREAM, INTERVAL, TICKS, READINGS, SITES]
 
 
 @dataclass(slots=True)
 class SiteRecord:
-    """Due readings of a site, and those in the archive. `filtered` ones were measured, and no query needed them; `merged` ones are in aggregates.
+    """Due readings of a site, and those in the archive. `filtered` ones were measured, and no query needed them.
 
-    `gaps` counts runs of due ticks with none of them, `longest` is the length of the longest run in ticks. `shares` is by day: the part of the due
+    `gaps` counts runs of due ticks with neither, `longest` is the length of the longest run in ticks. `shares` is by day: the part of the due
     readings that is there.
     """
 
@@ -38,7 +34,6 @@ class SiteRecord:
     due: int = 0
     readings: int = 0
     filtered: int = 0
-    merged: int = 0
     gaps: int = 0
     longest: int = 0
     shares: dict[str, float] = field(default_factory=dict)
@@ -46,7 +41,7 @@ class SiteRecord:
     @property
     def complete(self) -> float:
         """The part of the due readings that is there, from 0 to 1."""
-        return (self.readings + self.filtered + self.merged) / self.due if self.due else 1.0
+        return (self.readings + self.filtered) / self.due if self.due else 1.0
 
 
 def measure_completeness(root: Path, extent: Extent, tick_ms: int, first: int, last: int) -> list[SiteRecord]:
@@ -66,26 +61,20 @@ def measure_completeness(root: Path, extent: Extent, tick_ms: int, first: int, l
         previous: dict[int, int] = {}
         interval = extent.interval or 1
         due_first = grid_at_or_after(first, interval)
-        merged = _read_merged(folder, extent.name, days, interval, first, last)
         for day in days:
             due = _due_ticks(day, tick_ms, interval, first, last)
             readings = _read_keys(folder, extent.name, day, interval, first, last)
             reported = _read_keys(folder, f"{REPORTS}/{extent.name}", day, interval, first, last)
             if extent.sites is None:  # every mote with the sensors
                 records |= {
-                    site: SiteRecord(station, site)
-                    for site in readings.keys() | reported.keys() | merged.keys()
-                    if site not in records
+                    site: SiteRecord(station, site) for site in readings.keys() | reported.keys() if site not in records
                 }
-            day_range = _ticks_of_day(day, tick_ms)
             for site, record in records.items():
                 own, filtered = readings.get(site, _NONE), reported.get(site, _NONE)
-                sent = np.union1d(own, filtered)
-                present = np.union1d(sent, _within(merged.get(site, _NONE), day_range))
+                present = np.union1d(own, filtered)
                 record.due += due
                 record.readings += len(own)
-                record.filtered += len(sent) - len(own)
-                record.merged += len(present) - len(sent)
+                record.filtered += len(present) - len(own)
                 record.shares[day] = len(present) / due if due else 1.0
                 _count_gaps(record, np.concatenate([[previous.get(site, due_first - interval)], present]), interval)
                 if len(present):
@@ -104,7 +93,6 @@ def table_of_records(records: list[SiteRecord], tick_ms: int) -> pa.Table:
         "due": [r.due for r in records],
         "readings": [r.readings for r in records],
         "filtered": [r.filtered for r in records],
-        "merged": [r.merged for r in records],
         "complete": [round(r.complete, 4) for r in records],
         "gaps": [r.gaps for r in records],
         "longest_gap_s": [r.longest * tick_ms / 1000 for r in records],
@@ -119,60 +107,19 @@ _NONE: IntArray = np.zeros(0, np.int64)
 
 def _due_ticks(day: str, tick_ms: int, interval: int, first: int, last: int) -> int:
     """How many multiples of the interval begin on a day, within the range."""
-    begin, end = _ticks_of_day(day, tick_ms)
-    return max(0, min(end, last) // interval - -(-max(begin, first) // interval) + 1)
-
-
-def _ticks_of_day(day: str, tick_ms: int) -> tuple[int, int]:
-    """The first and the last tick that begin on a day."""
     begin = -(-int(np.datetime64(day, "ms").astype(np.int64)) // tick_ms)
-    return begin, -(-int((np.datetime64(day, "ms") + np.timedelta64(1, "D")).astype(np.int64)) // tick_ms) - 1
-
-
-def _within(ticks: IntArray, ends: tuple[int, int]) -> IntArray:
-    return ticks[(ticks >= ends[0]) & (ticks <= ends[1])]
-
-
-def _read_merged(root: Path, extent: str, days: list[str], interval: int, first: int, last: int) -> dict[int, IntArray]:
-    """The due ticks of each site whose readings are in archived aggregates of these days, or of the day before them.
-
-    The aggregates of a slice say which readings they have where all sites in them sent all readings of the slice.
-    """
-    before = (date.fromisoformat(days[0]) - timedelta(days=1)).isoformat()
-    slices: dict[tuple[str, int, int], tuple[set[int], int, int, int]] = {}
-    for day in [before, *days]:
-        for row in _read_rows(root, partial_extent(extent).name, day, _MERGED):
-            if row[SITES] is None:
-                continue
-            key = row[STREAM], row[FOLD], row["_tick"]
-            sites, readings, ticks, step = slices.get(key, (set(), 0, row[TICKS], row[INTERVAL]))
-            slices[key] = sites | set(json.loads(row[SITES])), readings + row[READINGS], ticks, step
-    found: dict[int, set[int]] = {}
-    for (_, _, begin), (sites, readings, ticks, step) in slices.items():
-        if readings == len(sites) * ticks:
-            due = {at for at in range(begin, begin + ticks * step, step) if at % interval == 0 and first <= at <= last}
-            for site in sites:
-                found.setdefault(site, set()).update(due)
-    return {site: np.array(sorted(ticks), np.int64) for site, ticks in found.items()}
-
-
-def _read_rows(root: Path, extent: str, day: str, columns: list[str]) -> list[dict[str, Any]]:
-    return [row for table in _read_tables(root, extent, day, columns) for row in table.to_pylist()]
-
-
-def _read_tables(root: Path, extent: str, day: str, columns: list[str]) -> list[pa.Table]:
-    parts = []
-    for path in sorted(day_folder(root, extent, day).glob(f"part-*{SUFFIX}")):
-        try:
-            parts.append(pq.read_table(path, columns=columns, partitioning=None))
-        except (OSError, pa.ArrowException) as why:
-            raise InputError("SN501", f"cannot be read: {why}", str(path)) from why
-    return parts
+    end = -(-int((np.datetime64(day, "ms") + np.timedelta64(1, "D")).astype(np.int64)) // tick_ms) - 1
+    return max(0, min(end, last) // interval - -(-max(begin, first) // interval) + 1)
 
 
 def _read_keys(root: Path, extent: str, day: str, interval: int, first: int, last: int) -> dict[int, IntArray]:
     """The due ticks of each site that the files of a day hold, each once, in order."""
-    parts = _read_tables(root, extent, day, _KEYS)
+    parts = []
+    for path in sorted(day_folder(root, extent, day).glob(f"part-*{SUFFIX}")):
+        try:
+            parts.append(pq.read_table(path, columns=_KEYS, partitioning=None))
+        except (OSError, pa.ArrowException) as why:
+            raise InputError("SN501", f"cannot be read: {why}", str(path)) from why
     if not parts:
         return {}
     table = pa.concat_tables(parts)

@@ -11,7 +11,6 @@ from acquisition.errors import InputError
 from acquisition.extent import Extent
 from acquisition.ticks import date_of
 from basestation.archive.layout import LAYOUT, arrow_type
-from basestation.archive.partials import partial_extent
 from basestation.history.archive_views import ExtentFiles, list_files
 from basestation.history.stations import STATION
 
@@ -67,21 +66,6 @@ def find_missing_days(files: ExtentFiles, first: int, last: int, tick_ms: int) -
             days.append(day.isoformat())
         day += timedelta(days=1)
     return days
-
-
-def find_merged_days(root: Path, extent: str, first: int, last: int, tick_ms: int) -> list[str]:
-    """The days from `first` to `last` of which the archive has aggregates that motes merged; queries over readings lack them."""
-    start, end = date_of(first, tick_ms).isoformat(), date_of(last, tick_ms).isoformat()
-    days = {path.parent.name.removeprefix("date=") for path in list_files(root, partial_extent(extent).name)}
-    return sorted(day for day in days if start <= day <= end)
-
-
-def describe_merged(extent: str, days: Sequence[str]) -> str:
-    """A note of the days on which motes merged readings of an extent, for an answer that lacks them."""
-    return (
-        f"motes merged readings of `{extent}` into aggregates on {len(days)} days of the range, which this answer lacks: "
-        f"{list_days(days)}; a running station answers the same aggregate from them, with SINCE"
-    )
 
 
 def list_days(days: Sequence[str]) -> str:

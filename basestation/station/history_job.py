@@ -21,7 +21,7 @@ from basestation.history.answer import answer, prepare
 from basestation.history.answer_lines import write_differences, write_lines
 from basestation.history.archive_views import DamagedFileError
 from basestation.history.differences import compare_answers, no_differences
-from basestation.history.file_checks import describe_merged, list_days
+from basestation.history.file_checks import list_days
 from basestation.history.output import add_time, write_stream, write_text
 from basestation.jobs.process import TOO_LONG, JobReport, Order, run_jobs, without_limits
 from basestation.jobs.table import JobError
@@ -114,9 +114,6 @@ def _read(body: Mapping[str, Any], report: JobReport) -> HistoryQuestion:
     for extent, days in question.missing.items():
         if days:
             report.note(f"no reading of `{extent}` on {len(days)} days of the range: {list_days(days)}")
-    for extent, days in question.merged.items():
-        if days:
-            report.note(describe_merged(extent, days))
     return question
 
 

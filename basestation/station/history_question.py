@@ -6,11 +6,10 @@ from pathlib import Path
 
 from acquisition.extent import Catalog
 from acquisition.sources.time_bounds import Time, tick_of
-from basestation.archive.partials import partial_extent
 from basestation.history.answer import find_extents, prepare
-from basestation.history.archive_views import Version, describe_extent, list_files
+from basestation.history.archive_views import Version, describe_extent
 from basestation.history.compiler import needs_order
-from basestation.history.file_checks import check_files, find_damaged, find_merged_days, find_missing_days
+from basestation.history.file_checks import check_files, find_damaged, find_missing_days
 from basestation.history.statement import HistoryRange
 from basestation.planner.plan import Plan
 from basestation.replay.statements import read_statements
@@ -37,8 +36,6 @@ class HistoryQuestion:
     """By extent, the days of the range that have no reading."""
     ends: tuple[int, int]
     """The first and the last tick on record."""
-    merged: Mapping[str, Sequence[str]]
-    """By extent, the days of the range of which the archive has aggregates that motes merged; the answer lacks their readings."""
 
 
 def choose_range(begin: Time | None, until: Time | None, ends: tuple[int, int], tick_ms: int) -> tuple[int, int]:
@@ -82,13 +79,10 @@ def read_question(
             files.append(found)
     streams = [extent.name for extent in extents if extent.name not in tables]
     if streams and not files:
-        has_partials = any(list_files(root, partial_extent(name).name) for name in streams)
-        why = (
-            "motes merged them into aggregates, from which a running station answers the same aggregate with SINCE"
-            if has_partials
-            else "a station rolls its readings into it, by default once an hour"
+        raise HistoryQuestionError(
+            f"the archive holds no reading of `{'`, `'.join(streams)}`; a station rolls its readings "
+            "into it, by default once an hour"
         )
-        raise HistoryQuestionError(f"the archive holds no reading of `{'`, `'.join(streams)}`; {why}")
     first = min((found.first for found in files), default=0)
     last = max((found.last for found in files), default=0)
     start, end = choose_range(begin, until, (first, last), catalog.tick_ms)
@@ -104,5 +98,4 @@ def read_question(
     span = HistoryRange(start, end, first, end)
     prepare(plan, tables, span, {found.extent for found in files if found.corrections})
     missing = {f.extent: find_missing_days(f, start, end, catalog.tick_ms) for f in files}
-    merged = {name: find_merged_days(root, name, start, end, catalog.tick_ms) for name in streams}
-    return HistoryQuestion(root, plan, tables, span, skipped, missing, (first, last), merged)
+    return HistoryQuestion(root, plan, tables, span, skipped, missing, (first, last))

@@ -89,7 +89,7 @@ class LiveControl(UploadControl, JobControl):
         bound = bind_text(text, station.world.catalog)
         pasts: list[JsonObject | None] = [None] * len(bound)
         if any(map(reads_past, bound)):
-            pasts = self._call(lambda now_ms: [describe_past(each, station.engine, station.world) for each in bound])
+            pasts = self._call(lambda now_ms: [describe_past(each, station.engine) for each in bound])
         return explain_text(text, station.world, pasts)
 
     def replace(

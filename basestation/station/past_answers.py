@@ -10,16 +10,12 @@ from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
 from basestation.controller.query_lifecycle import QueryRecord, QueryState
 from basestation.execution.engine import Engine
-from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.execution.memory_failures import OUT_OF_MEMORY
-from basestation.execution.past_choice import PastChoice
 from basestation.execution.past_windows import PastWindows, ReplayedQuery
 from basestation.planner.plan import Correction
 from basestation.station.past_size import SLICE_MS
 from basestation.station.past_start import PastStart
 from basestation.updates.update import QueryFailure, Update
-from innet.operators.fold import Fold
-from innet.placement.placement import Placeable
 
 Queries = Mapping[int, QueryRecord]
 """The queries of a station by number."""
@@ -101,12 +97,6 @@ class PastAnswers:
         """Take a delivery."""
         for past in self.by_query.values():
             past.deliver(extent, batch)
-
-    def deliver_partials(self, number: int, fold: Placeable, partials: PartialBatch) -> None:
-        """Take partials of a fold, with its number in frames."""
-        for past in self.by_query.values():
-            if isinstance(past, PastChoice) and isinstance(fold, Fold):
-                past.deliver_partials(number, fold, partials)
 
     def load(self, extent: str, tick: int, columns: Mapping[str, Vector]) -> None:
         """Take a version of a stored extent."""

@@ -2,22 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from acquisition.batch import Batch
 from basestation.archive.memory import MemoryArchive
-from basestation.archive.partials import partial_extent
 from basestation.archive.reports import report_extent
 from basestation.controller.admission import bind_single_query
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.past_windows import PastRange, reads_past
 from basestation.execution.plan_checks import find_history_extents
-from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan
 from basestation.station.journal import Upload
 from basestation.station.journal_file import JournalError
-from basestation.station.past_partials import find_foldable, read_partials
 from basestation.station.past_size import count_slices, measure_windows, streams_of
 from basestation.station.query_limits import QueryLimitError
 from gateway.diagnostics import Diagnostic, DiagnosticError
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
 
 MOST_RECALLED = 500_000
 """Tuples that are read for one query, for which live answers wait; a query that is replayed is answered in the same go."""
-MOST_PARTIALS = 100_000
-"""Partials of the extent, of all folds, that are read for one query; above that it is answered by readings alone."""
 MOST_WINDOWS = 50_000
 """Past windows of one query: their answers are committed together."""
 MOST_IN_WINDOWS = 10_000_000
@@ -50,6 +44,8 @@ class PastReader:
 
     def __call__(self, query: str | int, now_ms: int) -> list[Upload]:
         """The current tuples in the ranges of the past windows. DiagnosticError where the archive does not reach back so far, or cannot be read."""
+        from basestation.station.uploads import encode_recalled
+
         durable = self._durable
         text = query if isinstance(query, str) else durable.station.world.queries[query].text
         try:
@@ -60,8 +56,7 @@ class PastReader:
         durable.step(now_ms)  # so that the command finds the same last clock tick
         durable.prune(now_ms)
         plan, past = durable.station.find_past(query)
-        source = find_foldable(plan, durable.station.world) if isinstance(query, str) else None
-        if past is None and (source is None or not self._has_partials(source.fold.extent)):
+        if past is None:
             return []
         while durable.roll(now_ms, self._archive):
             pass
@@ -71,10 +66,6 @@ class PastReader:
                 "look at the event `archiving fails`, free space on the disk, then submit again",
             )
         listed = [file for file in durable.journal.archive_files() if not file.is_removed]
-        if source is not None and (recalled := self._recall_with_partials(text, plan, source, listed, now_ms)):
-            return recalled
-        if past is None:
-            return []
         files = {e.name: [file for file in listed if file.extent == e.name] for e in past.extents}
         if past.is_replayed:
             if not self._has_more(plan, files):
@@ -84,26 +75,8 @@ class PastReader:
         names = {report_extent(extent).name for extent in streams_of(plan)}
         if any(file.extent in names and file.first < past.seam and past.begin <= file.last for file in listed):
             return []  # motes filtered readings that this query may need
-        return self._recall(text, plan, past, files, now_ms)
-
-    def _recall(
-        self,
-        text: str,
-        plan: Plan,
-        past: PastRange,
-        files: "dict[str, list[ArchiveFile]]",
-        now_ms: int,
-        partials: Mapping[str, Batch] = MappingProxyType({}),
-    ) -> list[Upload]:
-        """The entries with the tuples and partials of a past. `files` are those of each extent, with those of its partials."""
-        from basestation.station.uploads import encode_recalled
-
-        durable = self._durable
         self._check(text, plan, past, files)
-        found = {
-            e.name: self._read(text, plan, past, [file for file in files[e.name] if file.extent == e.name], e.name)
-            for e in past.extents
-        }
+        found = {e.name: self._read(text, plan, past, files[e.name], e.name) for e in past.extents}
         since_begin = {name: int((batch.tick >= past.since).sum()) for name, batch in found.items()}
         _check_windows(text, plan, past, since_begin)  # again, as windows over rows are known by their tuples alone
         sizes = {name: len(batch) for name, batch in found.items()}
@@ -120,54 +93,9 @@ class PastReader:
             since=past.since,
             seam=past.seam,
             readings=sum(sizes.values()),
-            partials=sum(map(len, partials.values())),
             slices=slices,
         )
-        read = {**found, **partials}
-        return [Upload("recall", now_ms, name, encode_recalled(batch)) for name, batch in read.items()]
-
-    def _has_partials(self, extent: str) -> bool:
-        """Whether the archive, or what waits for it, has partials of an extent."""
-        name, held = partial_extent(extent).name, self._durable.station.archive
-        listed = any(file.extent == name and not file.is_removed for file in self._durable.journal.archive_files())
-        return listed or (isinstance(held, MemoryArchive) and held.has(name))
-
-    def _recall_with_partials(
-        self, text: str, plan: Plan, source: PartialSource, listed: "list[ArchiveFile]", now_ms: int
-    ) -> list[Upload]:
-        """The entries where the archive has partials for the past of a query; none where it has none, or the past cannot be divided."""
-        from basestation.archive.layout import ArchiveSchemaError
-
-        _, past = self._durable.station.find_past(text, has_partials=True)
-        if past is None or past.is_replayed:
-            return []
-        catalog, name = self._durable.station.world.catalog, partial_extent(source.fold.extent).name
-        files = {e.name: [file for file in listed if file.extent == e.name] for e in past.extents}
-        of_partials = [file for file in listed if file.extent == name]
-        files[source.fold.extent] += of_partials
-        if not all(files.values()):
-            return []
-        within = range(past.begin, past.seam)
-        count = sum(file.rows for file in of_partials if file.first < past.seam and past.begin <= file.last)
-        if not count:
-            return []
-        if count > MOST_PARTIALS:
-            self._note_left_out(now_ms, count, f"a submission reads at most {MOST_PARTIALS:,}")
-            return []
-        try:
-            found = read_partials(self._archive.root, of_partials, source, catalog.extents, within, catalog.tick_ms)
-        except (OSError, ArchiveSchemaError) as why:
-            raise _reject(text, plan, f"the past cannot be read from the archive: {why}") from why
-        if found is None:
-            return []
-        try:
-            return self._recall(text, plan, past, files, now_ms, {name: found})
-        except (DiagnosticError, QueryLimitError) as why:  # all windows before now would be past ones, and are too many
-            self._note_left_out(now_ms, count, str(why).partition("\n")[0])
-            return []
-
-    def _note_left_out(self, now_ms: int, count: int, why: str) -> None:
-        self._durable.note(now_ms, "partials of a past left out", partials=count, why=why)
+        return [Upload("recall", now_ms, name, encode_recalled(batch)) for name, batch in found.items()]
 
     def _has_more(self, plan: Plan, files: "dict[str, list[ArchiveFile]]") -> bool:
         """Whether the archive has what the log of the engine has not, for each stream of a query or one of its histories."""

@@ -19,7 +19,6 @@ from acquisition.ticks import tick_of_ms
 from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
-from basestation.archive.partials import PARTIALS
 from basestation.archive.versions import batch_of_version
 from basestation.controller import migration
 from basestation.controller.active_hours import ActiveHours
@@ -50,7 +49,6 @@ from basestation.station.ledger import Ledger
 from basestation.station.mote_status import MoteHealth, MoteWatch
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.past_answers import PastAnswers
-from basestation.station.past_partials import find_foldable
 from basestation.station.past_start import PastStart
 from basestation.station.query_accounts import TIMER, QueryAccounts, find_share
 from basestation.station.statistics_collector import StatisticsCollector
@@ -181,12 +179,8 @@ class Station:
         if not recalled:
             return None
         self.engine.prune()
-        rows = next((recalled.pop(name) for name in list(recalled) if name.startswith(f"{PARTIALS}/")), None)
-        plan, past = self.find_past(query, has_partials=rows is not None)
-        if past is None:
-            return None
-        source = None if rows is None else find_foldable(plan, self.world)
-        return PastStart(plan, past, recalled, isinstance(query, int), source, rows)
+        plan, past = self.find_past(query)
+        return None if past is None else PastStart(plan, past, recalled, isinstance(query, int))
 
     def _begin_past(self, query: QueryRecord, start: PastStart | None, now_ms: int) -> QueryRecord:
         """Answer the past windows of a query from archived tuples; the query as it is then."""
@@ -234,15 +228,14 @@ class Station:
         self._answer(now_ms)
         self.engine.prune()
 
-    def find_past(self, query: str | int, has_partials: bool = False) -> tuple[Plan, PastRange | None]:
+    def find_past(self, query: str | int) -> tuple[Plan, PastRange | None]:
         """A query, and its windows that the engine has no tuples for any more. DiagnosticError where it is wrong.
 
-        It is the text of a new one, or the number of one that runs again and has answered the windows before now. Of a new one, the
-        archive may have partials.
+        It is the text of a new one, or the number of one that runs again and has answered the windows before now.
         """
         if isinstance(query, str):
             plan = bind_single_query(query, self.world)
-            return plan, find_past(plan, self.engine, has_partials)
+            return plan, find_past(plan, self.engine)
         plan = query_changes.plan_resumption(self.world.queries[query], self.world, self.engine.clock + 1)
         return plan, find_resumed_past(plan, self.engine)
 
@@ -403,8 +396,6 @@ class Station:
         received = uplink.receive(frames, world, self.engine, self.archive, self._tick)
         for extent, batch in received.readings.batches:
             self.past.deliver(extent, batch)
-        for number, partials in received.batches:
-            self.past.deliver_partials(number, world.folds[number].operator, partials)
         self.ledger.record_frames(frames, arrived.duplicates, received.readings, self._tick)
         self.ledger.record_all_partials(received.partials, world.folds, self._tick)
         self._statistics.record(received.readings, received.batches)

@@ -19,7 +19,6 @@ from basestation.explain.marginal_cost import HourlyCost
 from basestation.planner.binder import bind_text
 from basestation.planner.plan import Correction, Plan
 from basestation.results.wire import columns_as_json
-from basestation.station.past_partials import find_foldable
 from basestation.station.past_reader import MOST_RECALLED
 from gateway.diagnostics import DiagnosticError
 
@@ -64,7 +63,7 @@ def describe_plan(number: int, text: str, world: World) -> tuple[Json, str]:
     return found, render_statement(found)
 
 
-def describe_past(plan: Plan | Correction, engine: Engine, world: World) -> Json | None:
+def describe_past(plan: Plan | Correction, engine: Engine) -> Json | None:
     """Where the past of a query would come from by what the engine keeps now, and why; None where it has none.
 
     Nothing changes. Only the station's thread may call it.
@@ -72,20 +71,12 @@ def describe_past(plan: Plan | Correction, engine: Engine, world: World) -> Json
     if not isinstance(plan, Plan) or not reads_past(plan):
         return None
     past = find_past(plan, engine)
-    whole = find_past(plan, engine, has_partials=True)
-    may_be_merged = whole is not None and not whole.is_replayed and find_foldable(plan, world) is not None
-    merged = (
-        ". Where motes merged readings for the same aggregate, all windows before now come from the archive: each from what it has "
-        "of it, readings or partials, whichever cover more"
-        if may_be_merged
-        else ""
-    )
     if past is None:
         reason = (
             "it has every tuple that the query reads, or the query reads an index or answers before late readings "
             "come, which the archive cannot give back"
         )
-        return {"source": "log", "seam": None, "reason": f"{reason}{merged}"}
+        return {"source": "log", "seam": None, "reason": reason}
     if past.is_replayed:
         reason = (
             "the query counts from its begin, follows the order of arrival or reads HISTORY, so an engine of its own takes "
@@ -97,11 +88,7 @@ def describe_past(plan: Plan | Correction, engine: Engine, world: World) -> Json
             "engine answers them slice by slice"
         )
     limit = f"Spark is not used: for more than {MOST_RECALLED:,} tuples the query is refused, and `moteloom history` asks Spark"
-    return {
-        "source": "archive",
-        "seam": None if past.is_replayed else past.seam,
-        "reason": f"{reason}{merged}. {limit}",
-    }
+    return {"source": "archive", "seam": None if past.is_replayed else past.seam, "reason": f"{reason}. {limit}"}
 
 
 def describe_dry_run(text: str, world: World, clock: int) -> tuple[Json, PlannedQuery]:

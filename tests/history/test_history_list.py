@@ -4,20 +4,15 @@ import json
 import random
 from xml.etree import ElementTree
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from acquisition.batch import Batch
 from basestation.archive.parquet import ParquetArchive
-from basestation.archive.partials import partial_extent
 from basestation.archive.reports import report_extent
 from basestation.history.answer_chart import draw_answer
 from basestation.history.completeness import measure_completeness
-from basestation.history.file_checks import describe_merged
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
-from basestation.station.history_question import read_question
 from gateway.cli import main
 from tests.history.in_spark import archive
 
@@ -63,9 +58,9 @@ def test_completeness_counts_gaps_of_each_site(data, capsys):
     """A gap may go on over midnight; the day without readings is one for all."""
     assert ls(data, "lab", "-o", "json") == 0
     assert rows_of(capsys) == [
-        {"site": 1, "due": 96, "readings": 72, "filtered": 0, "merged": 0, "complete": 0.75, "gaps": 1, "longest_gap_s": 24 * HOUR},
-        {"site": 2, "due": 96, "readings": 68, "filtered": 0, "merged": 0, "complete": 0.7083, "gaps": 3, "longest_gap_s": 24 * HOUR},
-        {"site": 3, "due": 96, "readings": 44, "filtered": 0, "merged": 0, "complete": 0.4583, "gaps": 1, "longest_gap_s": 52 * HOUR},
+        {"site": 1, "due": 96, "readings": 72, "filtered": 0, "complete": 0.75, "gaps": 1, "longest_gap_s": 24 * HOUR},
+        {"site": 2, "due": 96, "readings": 68, "filtered": 0, "complete": 0.7083, "gaps": 3, "longest_gap_s": 24 * HOUR},
+        {"site": 3, "due": 96, "readings": 44, "filtered": 0, "complete": 0.4583, "gaps": 1, "longest_gap_s": 52 * HOUR},
     ]  # fmt: skip
 
 
@@ -84,66 +79,6 @@ def test_filtered_readings_are_no_gap(data):
     ParquetArchive(data, catalog.tick_ms).append(report_extent(extent), recording.streams["lab"].whole())
     record = measure_completeness(data, extent, catalog.tick_ms, 0, 9 * HOUR)[1]
     assert (record.readings, record.filtered, record.gaps, record.complete) == (7, 3, 0, 1.0), "hour 8 stands in both"
-
-
-def partials(*rows):
-    """Rows (first tick, due ticks, readings, sites) of one fold, as an archive has them."""
-    tick, ticks, readings, sites = zip(*rows, strict=True)
-    one = np.ones(len(rows), np.int64)
-    text = np.array(["x"] * len(rows), object)
-    columns = {
-        "fold": one, "stream": text, "interval": HOUR * one, "ticks": np.array(ticks), "readings": np.array(readings),
-        "sites": np.array([json.dumps(each) for each in sites], object), "keys": text, "states": text,
-    }  # fmt: skip
-    at = np.array(tick) * HOUR
-    return Batch(at, 0 * one, at, one, columns, {"sites": np.array([each is not None for each in sites])})
-
-
-@pytest.mark.promise("archived")
-def test_merged_readings_are_no_gap(data, capsys):
-    """
-    hour            4  5  6  7  8 …   22 23 │ 24 25      of a slice with fewer readings than its sites have, no site is known
-    lost of site 2     ×  ×  ×
-    lost of site 3                    ×  ×    ×  ×
-    """
-    rows = [
-        (5, 1, 2, [1, 2]),
-        (6, 2, 1, [2]),
-        (6, 2, 1, [2]),
-        (8, 2, 3, [2, 3]),
-        (22, 4, 3, [3]),
-        (22, 4, 1, [3]),
-        (30, 1, 1, None),
-    ]
-    ParquetArchive(data, 1_000).append(partial_extent("lab"), partials(*rows))
-    extent = read_schema(SCHEMA).extents["lab"]
-    _, two, three = measure_completeness(data, extent, 1_000, 0, 47 * HOUR)
-    assert (two.readings, two.merged, two.due) == (44, 3, 48) and two.gaps == 1
-    assert (three.readings, three.merged, three.gaps) == (20, 4, 2)
-    assert three.shares == {"1970-01-01": 22 / 24, "1970-01-02": 2 / 24}
-    assert ls(data, "lab", "-o", "json") == 0
-    assert [row["merged"] for row in rows_of(capsys)] == [0, 3, 4]
-
-
-@pytest.mark.promise("archived")
-def test_completeness_of_merged_readings_alone(tmp_path, capsys):
-    (tmp_path / "schema.sneeql").write_text(SCHEMA)
-    ParquetArchive(tmp_path, 1_000).append(partial_extent("lab"), partials((5, 1, 2, [1, 2]), (6, 1, 1, [2])))
-    assert ls(tmp_path, "lab", "-o", "json") == 0
-    assert [(row["due"], row["merged"]) for row in rows_of(capsys)] == [(2, 1), (2, 2), (2, 0)]
-    query = "SELECT COUNT(*) AS n FROM lab [FROM NOW-1 HOUR TO NOW SLIDE 1 HOUR]"
-    assert main(["history", "--data", str(tmp_path), "--schema", str(tmp_path / "schema.sneeql"), query]) == 2
-    assert "motes merged them into aggregates" in capsys.readouterr().err
-
-
-def test_answer_names_the_days_that_motes_merged(data):
-    catalog = read_schema(SCHEMA)
-    ParquetArchive(data, 1_000).append(partial_extent("lab"), partials((5, 1, 2, [1, 2]), (30, 1, 1, [2])))
-    question = read_question(data, catalog, {}, "SELECT temp FROM lab", None, 0, 20 * HOUR, False)
-    assert question.merged == {"lab": ["1970-01-01"]}
-    assert "on 1 days of the range, which this answer lacks: 1970-01-01" in describe_merged(
-        "lab", question.merged["lab"]
-    )
 
 
 def test_heat_map_has_a_cell_for_each_site_and_day(data):

@@ -163,7 +163,7 @@ def test_long_past_is_answered_in_slices_before_live_windows(network, slices):
 )
 def test_explain_says_where_the_past_comes_from(network, text, source, says):
     station = network.durable.station
-    past = describe_past(bind_single_query(text, station.world), station.engine, station.world)
+    past = describe_past(bind_single_query(text, station.world), station.engine)
     [(explained, rendered)] = explain_text(text, station.world, [past])
     assert (explained["past"] or {}).get("source") == source
     assert (source is None) == ("\npast\n" not in rendered) and says in " ".join(rendered.split())
@@ -306,7 +306,7 @@ def test_question_about_the_past_changes_no_correction(tmp_path, monkeypatch, ac
     upload(network, [{"lane": 1}])
     station, text = network.durable.station, f"{QUERIES[0]} SINCE NOW - 40 SEC"
     if act == "explain":
-        assert describe_past(bind_single_query(text, station.world), station.engine, station.world)
+        assert describe_past(bind_single_query(text, station.world), station.engine)
     elif act == "dry run":
         with suppress(DiagnosticError):
             planned = plan_query(text, station.world, station.engine.clock + 1, station.world.next_number())

@@ -45,11 +45,8 @@ class PartialIntake:
         self.counts: Counter[str] = Counter()  # of this step
         self._lateness = Lateness(self.extent, self.counts)
         self.horizon, self.keys = self._lateness.horizon, intakes[0].keys
-        sampled = [intake.sensed_epochs.begun for intake in intakes]
-        fresh = all(tick >= now for tick in sampled)
-        # In an engine of the past it is known when sampling began.
-        first = max([now, *(tick for tick in sampled if tick < NEVER)]) if fresh else now
-        begin = grid_at_or_after(first, intakes[0].sensed_epochs.interval)
+        fresh = all(intake.sensed_epochs.begun >= now for intake in intakes)
+        begin = grid_at_or_after(now, intakes[0].sensed_epochs.interval)
         if not fresh and self._slices.begin(self._slices.number(begin)) < begin:
             begin = self._slices.end(self._slices.number(begin))
         self._since = grid_at_or_after(begin, self.interval)  # the first tick that is folded

@@ -172,11 +172,11 @@ def make_cells(
     rows = make_state("COUNT", [(count,) for count in partials.readings.tolist()])
     states = {0: rows}
     for (_, aggregate), (_, at), source in zip(node.aggregates, folder.own, sources, strict=True):
-        states[at] = narrow_state(aggregate.name, rows if source is None else partials.states[source])
+        states[at] = _part_of(aggregate.name, rows if source is None else partials.states[source])
     return folder.unite(Cells(numbers, group, begins, partials.first, [states[at] for at in sorted(states)]))
 
 
-def narrow_state(name: str, state: AggregateState) -> AggregateState:
+def _part_of(name: str, state: AggregateState) -> AggregateState:
     """Return the state of an aggregate out of one that contains it: sums contain counts, and variances contain sums."""
     wanted = create_mote_aggregate(name)
     cells = {cell: state.cells[cell].copy() for cell in wanted.cells}
