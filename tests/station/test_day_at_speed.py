@@ -125,16 +125,18 @@ def test_eventful_day_of_the_office_keeps_its_accounts(tmp_path, rng, tally):
     office.live(SETTLED_MS)
     assert office.durable.roll(office.now_ms, office.archive)  # with all libraries that it needs
     begun, settled = office.memory_mb(), office.now_ms
+    while office.now_ms < BEGIN_MS + END_MS // 2:  # memory is that of one station: this process keeps room of earlier ones
+        office.disturb()
+        office.live(MINUTE_MS)
+    grown, hours = office.memory_mb() - begun, (office.now_ms - settled) / 3_600_000
     while office.now_ms < BEGIN_MS + END_MS:
         office.disturb()
         office.live(MINUTE_MS)
-        if rng.random() < 0.05:  # the process of the station ends without a word
+        if rng.random() < 0.1:  # the process of the station ends without a word
             office.journal.close()
             office.start()
             office.done["restart"] += 1
     office.live(QUIET_MS)
-    grown = office.memory_mb() - begun
-    hours = (office.now_ms - settled) / 3_600_000
     tally("an eventful office", {**office.done, f"MB grown in {hours:.2f} h": round(grown)})
     assert grown < MOST_GROWTH_MB + MOST_GROWTH_MB_PER_HOUR * hours
 
