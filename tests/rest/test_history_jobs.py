@@ -400,7 +400,7 @@ def test_failure_of_spark_names_files_below_the_data(tmp_path, scheme):
 
 
 HEAVY = "SELECT COUNT(*) AS n FROM field [FROM NOW-40000 TO NOW SLIDE 1 SEC]"
-LIMITS = JobLimits(cpu_seconds=4, result_bytes=100_000)
+LIMITS = JobLimits(cpu_seconds=8, result_bytes=100_000)
 
 
 @pytest.mark.spark

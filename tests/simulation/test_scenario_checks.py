@@ -135,7 +135,10 @@ def test_interrupted_run_marks_its_files(tmp_path, jobs):
     (tmp_path / "seed-1" / "motes.csv").write_text("of a run before\n")
     command = [sys.executable, "-c", "import sys; from gateway.cli import main; sys.exit(main())", "sim", "run",
                str(FOLDER / "calm.toml"), "--for", "30d", "--seeds", "1..2", "--jobs", str(jobs), "--out", str(tmp_path)]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # also where the tests run in the background
+    ) as process:  # fmt: skip
         trace = tmp_path / f"seed-{jobs}" / "trace.txt.part"
         while not (trace.exists() and trace.stat().st_size):
             assert process.poll() is None
