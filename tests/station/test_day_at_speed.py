@@ -125,7 +125,9 @@ def test_eventful_day_of_the_office_keeps_its_accounts(tmp_path, rng, tally):
     office.live(SETTLED_MS)
     assert office.durable.roll(office.now_ms, office.archive)  # with all libraries that it needs
     begun, settled = office.memory_mb(), office.now_ms
-    while office.now_ms < BEGIN_MS + END_MS // 2:  # memory is that of one station: this process keeps room of earlier ones
+    while (
+        office.now_ms < BEGIN_MS + END_MS // 2
+    ):  # memory is that of one station: this process keeps room of earlier ones
         office.disturb()
         office.live(MINUTE_MS)
     grown, hours = office.memory_mb() - begun, (office.now_ms - settled) / 3_600_000
