@@ -1,10 +1,15 @@
 """The program `moteloom`: Ctrl-C ends it with exit code 130 at any moment, also while it is still being imported."""
 
+import sys
+
 INTERRUPTED = 130
+AGAIN_S = 0.05
+"""An interrupt that Python drops comes again after so many seconds."""
 
 
 def main() -> int:
     """Run the command; return its exit code."""
+    sys.unraisablehook = _repeat_interrupt
     try:
         try:
             from gateway.cli import main as run
@@ -13,6 +18,7 @@ def main() -> int:
         finally:
             import signal  # here, because an import can be interrupted
 
+            signal.setitimer(signal.ITIMER_REAL, 0)
             if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
                 # Python prints a traceback if Ctrl-C interrupts its own end.
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -24,8 +30,20 @@ def main() -> int:
         return INTERRUPTED
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused an error: Python makes another of it where it interrupts the making of a class."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__
-    return error is not None
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether Ctrl-C caused an error: Python makes another of it where it interrupts the making of a class, and Pydantic a text."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause is not None or str(error).rstrip(": ").endswith("KeyboardInterrupt")
+
+
+def _repeat_interrupt(dropped: "sys.UnraisableHookArgs") -> None:
+    """Let an interrupt come again that Python drops because it came in a callback, as imports have them."""
+    if dropped.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(dropped)
+        return
+    import signal
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)

@@ -56,6 +56,7 @@ def interrupt(arguments, seconds):
 def test_interrupt_that_python_wraps_is_an_interrupt(monkeypatch):
     """A class with dataclass fields that is interrupted while it is made raises a RuntimeError with the interrupt as its cause."""
     before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("sys.unraisablehook", sys.unraisablehook)  # the program has one of its own
 
     def fail(*_):
         raise RuntimeError("Error calling __set_name__") from cause
@@ -64,11 +65,47 @@ def test_interrupt_that_python_wraps_is_an_interrupt(monkeypatch):
     try:
         cause = KeyboardInterrupt()
         assert launch.main() == 130
+        cause = ValueError('Field "in_":\n  SchemaError: Error building "enum" validator:\n  KeyboardInterrupt: ')
+        monkeypatch.setattr("gateway.cli.dispatch", lambda *_: (_ for _ in ()).throw(cause))
+        assert launch.main() == 130
+        monkeypatch.setattr("gateway.cli.dispatch", fail)
         cause = ValueError()
         with pytest.raises(RuntimeError):
             launch.main()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+DROPPED = """
+import os, signal, sys, weakref
+
+class Loaded:
+    pass
+
+def interrupt(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1_000):  # Python looks for signals
+        pass
+
+def run():
+    loaded = Loaded()
+    watched = weakref.ref(loaded, interrupt)
+    del loaded
+    while True:
+        pass
+
+import gateway.cli
+gateway.cli.main = run
+from gateway.launch import main
+sys.exit(main())
+"""
+"""A command that never ends, and is interrupted in a callback, whose errors Python drops."""
+
+
+def test_interrupt_in_a_callback_ends_the_command():
+    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, cwd=ROOT, timeout=LIMIT_S,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # fmt: skip
+    assert (done.returncode, done.stderr.decode()) == (130, "")
 
 
 def moments(rng, count):
