@@ -56,11 +56,12 @@ def users(station):
 
 
 def state_of(station):
-    """Everything that a request could change."""
+    """Everything that a request could change. The station forgets queries that have ended by itself."""
     world, starting = station.control._station.world, (QueryState.DEPLOYING, QueryState.RUNNING)
     found = {
         number: ("runs" if query.state in starting else query.state, query.text, query.name)
         for number, query in world.queries.items()
+        if not query.has_ended
     }
     return found, world.last_number
 
