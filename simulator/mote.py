@@ -354,8 +354,8 @@ class Mote:
         self._send_partials(next_round // (self._memory.tick_ms * MS))
 
     def _send_readings(self) -> None:
-        """Send readings unless a frame is under way: a slow link gets fewer and fuller frames."""
-        if self._memory.outbox.idle:
+        """Send readings unless some are under way: a slow link gets fewer and fuller frames. Other frames hold them not back."""
+        if not self._memory.outbox.has_readings_under_way:
             self._post_waiting()
 
     def _post_waiting(self) -> None:

@@ -26,14 +26,14 @@ class Outbox:
         self._site, self._forwarder, self._kernel, self._trace = site, forwarder, kernel, trace
         self._handed_over = handed_over
         self._others = self._partials = 0  # frames of this boot: partials, and all others
-        self._under_way: set[tuple[int, int]] = set()  # not handed over yet
+        self._under_way: dict[tuple[int, int], FrameKind] = {}  # not handed over yet
         self._kept = ResendBuffer()
         self._over = False
 
     @property
-    def idle(self) -> bool:
-        """Whether no frame waits to be handed over."""
-        return not self._under_way
+    def has_readings_under_way(self) -> bool:
+        """Whether a frame with readings waits to be handed over."""
+        return FrameKind.READING in self._under_way.values()
 
     def end(self) -> None:
         """The mote is switched off: ignore the outcome of frames that are still under way."""
@@ -69,7 +69,7 @@ class Outbox:
         return LostFrames(frame.boot, found.ranges())
 
     def _send(self, frame: Frame) -> None:
-        self._under_way.add((frame.boot, frame.seq))
+        self._under_way[frame.boot, frame.seq] = frame.kind
         send = self._forwarder.send_up
         if self._forwarder.orphaned and frame.kind not in DATA:
             send = self._forwarder.broadcast
@@ -80,7 +80,7 @@ class Outbox:
             return
         if not taken:
             self._trace.record(self._kernel.now, self._site, "given_up", kind=frame.kind.name, seq=frame.seq)
-        self._under_way.discard((frame.boot, frame.seq))
+        self._under_way.pop((frame.boot, frame.seq), None)
         if frame.kind is not FrameKind.PARTIAL:  # a parent may have merged it: it must not count twice
             self._kept.keep(frame, CAPACITY)
         self._handed_over()

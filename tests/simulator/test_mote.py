@@ -163,6 +163,19 @@ def test_readings_wait_for_frame_under_way_and_share_one_frame():
     assert [tick for tick, _ in base.readings()] == [100, 110, 120]
 
 
+def test_readings_do_not_wait_for_unacknowledged_hello():
+    base = Base()
+    base.mote.forwarder._mac._retry = RetryPolicy(again=5, pause_ms=25_000)
+    base.deploy()
+    base.run_until_tick(105)
+    base.answering = False
+    assert base.tell(FrameKind.HELLO, b"")
+    assert base.received[-1][1].kind is FrameKind.HELLO
+    base.answering = True
+    base.run_until_tick(121)
+    assert [tick for tick, _ in base.readings()] == [100, 110, 120]
+
+
 def test_a_clock_set_back_samples_no_epoch_twice():
     base = Base()
     base.deploy()
