@@ -4,6 +4,7 @@ A full collection of Python's cyclic garbage collector visits all objects of all
 one where an allocation makes it due, mostly inside a step. This is a policy of the whole process, so only its owner begins it.
 """
 
+import ctypes
 import gc
 import time
 from collections.abc import Callable
@@ -17,6 +18,17 @@ BACKSTOP = 10 * DUE
 """So many within one look, and Python collects inside it after all: memory of cycles is bounded, however long a look takes."""
 REST = 50
 """Between two of them at least so many times the seconds that the last one took, which is 2 % of a core at most."""
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+"""The C library's: it returns freed pages to the operating system. Only glibc has it, and keeps them without it."""
+
+
+def collect_fully() -> None:
+    """Free all cycles, and return freed memory to the operating system (0.1 to 0.6 ms at 190 MB)."""
+    gc.collect()
+    if _trim is not None:
+        _trim(0)
 
 
 class FullCollections:
@@ -46,7 +58,7 @@ class FullCollections:
         begun = self._timer()
         if begun - self._ended < REST * self._last:
             return False
-        gc.collect()
+        collect_fully()
         self._ended = self._timer()
         self._last = self._ended - begun
         self.count, self.longest = self.count + 1, max(self.longest, self._last)

@@ -14,6 +14,7 @@ from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
 from tests.algebra.invariants import find_violations
+from tests.conftest import count_of
 from tests.docs.pages import ROOT, rows_of
 from tests.oracles.recompute import run
 

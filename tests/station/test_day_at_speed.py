@@ -3,7 +3,6 @@
 `make day HOURS=24` runs any time of it; `make test` runs some minutes, `make check` an hour.
 """
 
-import gc
 import itertools
 import json
 import os
@@ -18,6 +17,7 @@ from basestation.station.archive_maintenance import ArchiveMaintenance
 from basestation.station.archive_recovery import open_archive
 from basestation.station.assembly import make_factory
 from basestation.station.durable import DurableStation
+from basestation.station.full_collections import collect_fully
 from basestation.station.journal import Journal
 from basestation.station.runner import Runner, ScaledClock
 from basestation.testbed.live_motes import MoteScenario
@@ -113,7 +113,7 @@ class Office:
         self.done[kind] += 1
 
     def memory_mb(self) -> float:
-        gc.collect()
+        collect_fully()  # as a running station does between looks
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 

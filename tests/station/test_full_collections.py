@@ -1,9 +1,13 @@
 """Full collections of Python's garbage collector: between the looks of a runner, as often as due, and memory of cycles is freed."""
 
 import gc
+import os
+import platform
+import random
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +44,10 @@ def keep_containers(middle, kept):
         kept.append([])
 
 
+def resident_mb():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def full_collections():
     return gc.get_stats()[2]["collections"]
 
@@ -68,6 +76,20 @@ def test_old_cycle_is_freed_between_looks_not_before():
         assert collections.tend(1.0)
     assert seen() is None
     assert collections.count == 1
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries return memory by themselves")
+@pytest.mark.promise("bounded-memory")
+def test_collection_returns_freed_memory_to_the_system():
+    kept = []
+    with FullCollections(Clock()) as collections:
+        blocks = [random.randbytes(64_000) for _ in range(1_000)]  # below the size that glibc maps by itself
+        kept.append(random.randbytes(64_000))  # above them, so that the heap does not end with free memory
+        full = resident_mb()
+        del blocks
+        keep_containers(DUE, kept)
+        assert collections.tend(1.0)
+    assert resident_mb() < full - 50
 
 
 @pytest.mark.promise("speed")
