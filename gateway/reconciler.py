@@ -162,10 +162,6 @@ class MoteReconciler:
             self._handle(MoteEvent.DATA, now)
         self._compare(now)
 
-    def note_repeated(self, now: int) -> None:
-        """Record that a frame of the mote arrived again: it sends, and says nothing new."""
-        self._heard_at = now
-
     def note_overdue(self, now: int) -> None:
         """Record that data of the mote was due and did not arrive."""
         if self.state not in UNCONFIRMED:
@@ -254,7 +250,7 @@ class MoteReconciler:
 
     @property
     def heard_at(self) -> int | None:
-        """When the last frame of the mote came, or came again, or data of it in a frame of another; None before."""
+        """When the last frame of the mote came, or data of it in a frame of another; None where nothing has come yet."""
         return self._heard_at or None
 
     @property
@@ -326,11 +322,6 @@ class MoteReconcilers:
         """Record that data of these motes arrived in frames of others."""
         for mote in motes:
             self.of(mote).note_alive(now)
-
-    def note_repeated(self, motes: Iterable[MoteId], now: int) -> None:
-        """Record that frames of these motes arrived again."""
-        for mote in motes:
-            self.of(mote).note_repeated(now)
 
     def run_timers(self, now: int) -> list[Frame]:
         """Handle what time brings about for all motes. Returns frames to be sent now or not at all."""

@@ -1,8 +1,8 @@
 """Mote status: the health of each mote, judged by its data against its own schedule, never by a connection.
 
 A mote is OK while its frames come as its schedule says. It is LATE when the time between two frames has passed without one, and
-LOST after three such times. It is OK again as soon as anything of it arrives, even a frame that came before, and only then: a lost
-mote that no query needs is IDLE meanwhile.
+LOST after three such times. It is OK again as soon as anything of it arrives, and only then: a lost mote that no query needs is IDLE
+meanwhile.
 """
 
 from collections.abc import Iterator, Mapping

@@ -406,12 +406,10 @@ class Station:
         status_errors = self.reconcilers.receive(of_motes, now_ms)
         merged = uplink.find_merged(received, frames)
         self.reconcilers.note_alive((mote for mote, _ in merged), now_ms)
-        repeated = [frame for frame in arrived.duplicates if frame.mote in self.reconcilers.by_mote]
-        self.reconcilers.note_repeated((frame.mote for frame in repeated), now_ms)
         stamps = find_timestamps(received.readings, received.partials, tick_ms)
         for site in self.clock_skew.find_skewed_sites(stamps, now_ms, world.agenda):
             self.reconcilers.of(MoteId(site)).note_clock_wrong(now_ms)
-        seen = [*((int(frame.mote), int(frame.sender)) for frame in (*of_motes, *repeated)), *merged]
+        seen = [*((int(frame.mote), int(frame.sender)) for frame in of_motes), *merged]
         self.failure_detector.record_arrivals(seen, world.tree, now_ms)
         self.errors.update(error.code for error in arrived.errors)
         self.errors.update(error.code for error in received.errors)

@@ -15,17 +15,13 @@ from tests.station.small_network import QUERIES, SmallNetwork
 
 
 class Wire:
-    """Loses all frames while it is cut; motes keep theirs. While `repeats` is set it gives the last frames again instead."""
+    """Loses all frames while it is cut; motes keep theirs."""
 
     def __init__(self, wire):
-        self._wire, self.is_cut, self.repeats, self._last = wire, False, False, b""
+        self._wire, self.is_cut = wire, False
 
     def receive(self):
-        if self.is_cut:
-            return self._last if self.repeats else b""
-        data = self._wire.receive()
-        self._last = data or self._last
-        return data
+        return b"" if self.is_cut else self._wire.receive()
 
     def send(self, data):
         if not self.is_cut:
@@ -76,18 +72,6 @@ def test_mote_is_late_then_lost_and_back_when_it_speaks(network):
         3,
         4,
     ]
-
-
-def test_mote_that_only_repeats_frames_is_not_lost(network):
-    """Its confirmations get lost on a bad link: it sends the same frame again and holds newer ones back."""
-    network.submit(QUERIES[0])
-    network.live(40)
-    network.cut.is_cut = network.cut.repeats = True
-    network.live(90)
-    assert states(network) == ["ok", "ok"] and "mote lost" not in network.events()
-    network.cut.repeats = False
-    network.live(60)
-    assert states(network) == ["lost", "lost"]
 
 
 def test_other_schedules_bring_no_lost_mote_back(network, monkeypatch):
