@@ -11,16 +11,17 @@ from basestation.execution.counters import OperatorShare
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.coalesce import CoalescingBuffer, ExtentKey
 from basestation.execution.ingest.intake_set import Corrections, Deliveries, IntakeSet, Marks
-from basestation.execution.ingest.memory_headroom import estimate_intake_bytes, has_room
+from basestation.execution.ingest.memory_headroom import estimate_intake_bytes, has_room, is_limited
 from basestation.execution.ingest.step_plan import plan_steps
 from basestation.execution.ingest.step_size import StepSize, cut_deliveries
 from basestation.execution.memory_failures import NO_LOG, OUT_OF_MEMORY, find_ended
+from basestation.execution.output.text_size import estimate_text_bytes
 from basestation.execution.plan_interning import PlanInterner
 from basestation.execution.query_registry import QueryRegistry
 from basestation.execution.running_query import RunningQuery
 from basestation.planner.executable_rules import EXECUTABLE_RULES
 from basestation.planner.rewriter import Rule
-from basestation.updates.update import QueryFailure, SharedUpdate, Update
+from basestation.updates.update import QueryFailure, SharedUpdate, Update, split_by_query
 
 Updates = list[Update | SharedUpdate]
 
@@ -288,7 +289,7 @@ class StepLoop:
         updates += self._end_failed(failed, tick)
         for group in self._registry.groups:
             try:
-                updates += list(self._registry.select(group.updates))
+                updates += self._leave_room(list(self._registry.select(group.updates)), tick)
             except MemoryError as error:
                 failed = {self._queries[variant].key: f"its updates: {error}" for variant in group.numbers}
                 updates += self._end_failed(failed, tick)
@@ -304,6 +305,26 @@ class StepLoop:
             updates += self._tidy()
             low, high = thresholds.PRUNE_AFTER_TUPLES
             self._prune_after = min(max(low, self._intakes.held // 2), high)
+
+    def _leave_room(self, updates: Updates, tick: int) -> Updates:
+        """Return updates, and in place of those whose text finds no room the failures of their queries.
+
+        Text is made by who passes answers on: there is no way to end a query alone then.
+        """
+        if not (is_limited() and any(map(_lacks_room, updates))):
+            return updates
+        kept: Updates = []
+        reasons: dict[int, str] = {}
+        for update in split_by_query(updates):
+            if update.query in reasons:
+                continue
+            if _lacks_room(update):
+                reasons[update.query] = f"its answer: no memory for {estimate_text_bytes(update):,} bytes of text"
+                self._registry.remove(update.query)
+            else:
+                kept.append(update)
+        self._drop_unused_folds()
+        return [*kept, *(QueryFailure(number, OUT_OF_MEMORY, reason, tick) for number, reason in reasons.items())]
 
     def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> list[QueryFailure]:
         """End the queries whose operators ran out of memory in this step, and return their failures."""
@@ -344,3 +365,8 @@ class StepLoop:
         failures = self._end_failed(self._graph.tidy(), self.clock)
         self._intakes.prune([group.histories() for group in self._registry.groups], self.clock)
         return failures + self._end_readers(self.clock)
+
+
+def _lacks_room(update: Update | SharedUpdate) -> bool:
+    need = estimate_text_bytes(update)
+    return need > thresholds.UNCHECKED_BYTES and not has_room(need)

@@ -35,6 +35,11 @@ class Rows:
     def __len__(self) -> int:
         return self.length
 
+    @property
+    def whole(self) -> tuple[Vector, ...]:
+        """The columns that the rows are in, perhaps with others; nothing is cut for it."""
+        return self.columns
+
     def take(self, positions: slice | AnyArray) -> "Rows":
         """The rows at positions, or in a slice."""
         length = len(range(*positions.indices(self.length))) if isinstance(positions, slice) else len(positions)
@@ -77,6 +82,10 @@ class RowSpan(Rows):
         span = slice(self._first, self._first + self.length)
         self.columns = tuple(column.take(span) for column in self._whole)
         return self.columns
+
+    @property
+    def whole(self) -> tuple[Vector, ...]:
+        return self._whole
 
     def __reduce__(self) -> tuple[type[Rows], tuple[tuple[Vector, ...], int]]:
         """A copy or pickle has these rows alone."""

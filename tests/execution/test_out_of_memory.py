@@ -66,6 +66,37 @@ def test_query_can_be_added_again_after_it_ran_out_of_memory():
     assert update.added.to_lists() == [(ROWS + 1,)]
 
 
+PAIRS = f"SELECT a.v, b.v AS w FROM hits {WINDOW} AS a, hits {WINDOW} AS b WHERE a.v < {{}}"
+
+
+@pytest.mark.promise("queries-apart")
+@pytest.mark.parametrize("text", [PAIRS.format(10**9), f"ISTREAM({PAIRS.format(10**9)})"])
+def test_answer_whose_text_finds_no_room_ends_its_query_alone(text, monkeypatch):
+    """100 tuples in a window make 10,000 pairs, 4 MB of text; there is room for half."""
+    monkeypatch.setattr("basestation.execution.step_loop.is_limited", lambda: True)
+    monkeypatch.setattr("basestation.execution.step_loop.has_room", lambda size: size < 2_000_000)
+    engine, found = run([COUNT, text, PAIRS.format(5)], [2, 3, 95, 2])
+    [(clock, failure)] = [(clock, update) for clock, update in found if isinstance(update, QueryFailure)]
+    assert (failure.query, failure.code, clock) == (2, "SN516", 2) and "bytes of text" in failure.message
+    assert [clock for clock, update in found if update.query == 2][:-1] == [0, 1]
+    lengths = [len(update.added) for _, update in found if update.query == 3]
+    assert lengths == [4, 25, 8 * 98, 7 * 97]
+    assert [update.added.to_lists() for _, update in found if update.query == 1] == [[(n,)] for n in (2, 5, 98, 97)]
+    assert 2 not in engine
+
+
+@pytest.mark.promise("queries-apart")
+def test_of_queries_that_share_windows_only_the_large_answer_ends(monkeypatch):
+    monkeypatch.setattr("basestation.execution.step_loop.is_limited", lambda: True)
+    monkeypatch.setattr("basestation.execution.step_loop.has_room", lambda size: size < 2_000_000)
+    texts = [f"SELECT k, v FROM hits {WINDOW} WHERE v < {most}" for most in (10, 100_000, 20)]
+    _, found = run(texts, [10, 20_000, 10])
+    assert [(clock, update.query) for clock, update in found if isinstance(update, QueryFailure)] == [(1, 2)]
+    for number, most in ((1, 10), (3, 20)):
+        rows = [len(update.added) for _, update in found if update.query == number]
+        assert rows == [10, 10 + most, most + 10], number
+
+
 def failing(monkeypatch, place, times=1):
     """Let a method run out of memory the first times that it is called, half-way where it takes a step; return the calls left."""
     owner, _, name = place.rpartition(".")

@@ -99,6 +99,27 @@ def test_little_memory_is_reported(rng, counts):
         assert done.returncode == 0 or told, (verb, kilobytes, done.stderr)
 
 
+@pytest.mark.promise("queries-apart")
+@pytest.mark.parametrize("output", ["table", "json", "csv"])
+def test_answer_without_memory_ends_its_query_alone(tmp_path, output):
+    """Four million pairs in a window find room as columns, and none as text."""
+    (tmp_path / "schema").write_text("hits: pushed (k:integer, v:integer) late drop\n")
+    lines = [*(f"10,1,{n}" for n in range(2_000)), *(f"{tick},{tick},0" for tick in range(11, 30))]
+    (tmp_path / "hits.csv").write_text("\n".join(["_tick,k,v", *lines, ""]))
+    window = "[FROM NOW-9 TO NOW SLIDE 10 SEC]"
+    pairs = f"SELECT a.v, b.v AS w FROM hits {window} AS a, hits {window} AS b WHERE a.k = b.k"
+    limit = 'ulimit -v 1600000; export OPENBLAS_NUM_THREADS=1; "$@"'
+    command = [*START, "replay", "--schema", "schema", "--input", "hits=hits.csv", "-o", output]
+    done = subprocess.run(
+        ["bash", "-c", limit, "bash", *command, f"SELECT COUNT(*) AS n FROM hits {window}; {pairs}"],
+        capture_output=True, text=True, timeout=100, cwd=tmp_path,
+    )  # fmt: skip
+    failures = done.stdout if output == "json" else done.stderr
+    assert done.returncode == 3 and failures.count("its answer: no memory for 1,600,000,000 bytes of text") == 1
+    assert "2000" in done.stdout and "10" in done.stdout.rpartition("2000")[2]
+    assert "Traceback" not in done.stderr
+
+
 def test_limit_below_the_least_is_named_with_the_remedy():
     done = in_shell('ulimit -v 600000; export OPENBLAS_NUM_THREADS=1; "$@"', "replay")
     needed = "`replay` needs 700 MB of address space, the limit is 614 MB"

@@ -241,9 +241,25 @@ def fail_to_find_room(scarce, network):
     network.live_until(left)
 
 
+def fail_to_leave_room(scarce, network):
+    """Where the text of an answer finds no room."""
+    left = [1]
+
+    def has_room(size):
+        left[0] = 0
+        return size < 100
+
+    scarce.setattr(thresholds, "UNCHECKED_BYTES", 0)
+    scarce.setattr(step_loop, "is_limited", lambda: True)
+    scarce.setattr(StepLoop, "_make_room", lambda *_: [])
+    scarce.setattr(step_loop, "has_room", has_room)
+    network.live_until(left)
+
+
 @pytest.mark.promise("durable")
 @pytest.mark.parametrize(
-    "fail", [fail_to_cut, fail_for_a_reader, fail_to_cut_for_a_reader, fail_to_begin, fail_to_find_room]
+    "fail",
+    [fail_to_cut, fail_for_a_reader, fail_to_cut_for_a_reader, fail_to_begin, fail_to_find_room, fail_to_leave_room],
 )
 def test_restart_repeats_failure_outside_of_steps(fail, tmp_path):
     answers, *_ = expect_repetition(tmp_path, fail)

@@ -1,4 +1,4 @@
-"""Memory headroom: whether the intake, which all queries share, finds the memory that a step needs."""
+"""Memory headroom: whether there is memory for what a step needs: the intake, which all queries share, and the text of its answers."""
 
 import functools
 import resource
@@ -31,13 +31,18 @@ def has_room(size: int) -> bool:
 
     A process without a limit always can: the system promises memory that it may not have.
     """
-    if not (_counts_promises() or any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS)):
+    if not is_limited():
         return True
     try:
         pieces = [np.empty(min(_PIECE, size - at), np.uint8) for at in range(0, size, _PIECE)]
     except MemoryError:
         return False
     return len(pieces) > 0
+
+
+def is_limited() -> bool:
+    """Return whether an allocation can fail at all."""
+    return _counts_promises() or any(resource.getrlimit(limit)[0] != resource.RLIM_INFINITY for limit in _LIMITS)
 
 
 @functools.cache
