@@ -86,7 +86,7 @@ def test_answer_whose_text_finds_no_room_ends_its_query_alone(text, monkeypatch)
 
 
 @pytest.mark.promise("queries-apart")
-def test_of_queries_that_share_windows_only_the_large_answer_ends(monkeypatch):
+def test_large_answer_ends_alone_among_shared_windows(monkeypatch):
     monkeypatch.setattr("basestation.execution.step_loop.is_limited", lambda: True)
     monkeypatch.setattr("basestation.execution.step_loop.has_room", lambda size: size < 2_000_000)
     texts = [f"SELECT k, v FROM hits {WINDOW} WHERE v < {most}" for most in (10, 100_000, 20)]
