@@ -68,6 +68,16 @@ def _own_whole_ranges(n):
     return [text.replace("SELECT site, ", "SELECT ").replace(" GROUP BY site", "") for text in _own_ranges(n)]
 
 
+def _own_both(n):
+    window = "[FROM NOW-{} MIN TO NOW SLIDE 30 SEC]"
+    return [text.replace(_SLIDE, window.format(10 + k % 50)) for k, text in enumerate(_own_aggregates(n))]
+
+
+def _own_sites(n):
+    text = "SELECT AVG(vibration) AS mean FROM road [FROM NOW-10 MIN TO NOW SLIDE 30 SEC] WHERE site = {} AND vibration > {}"
+    return [text.format(k % 54 + 1, k // 54) for k in range(n)]
+
+
 def _mixed(n):
     """A third each of filters, aggregates and joins with a table."""
     third = -(-n // 3)
@@ -115,6 +125,10 @@ MANY = {
     "whole ranges": ManyQueries("aggregates of all sites with their own range", DIFFERENT, _own_whole_ranges, goal_ms=20, by_hand=_whole_ranges_by_hand, past=PAST),
     "table joins": ManyQueries("joins with a table and their own WHERE", DIFFERENT, _own_table_joins, table=True, goal_ms=20),
     "mixed": ManyQueries("filters, aggregates and joins with a table", DIFFERENT, _mixed, table=True, goal_ms=20),
+    "both": ManyQueries("aggregates with their own WHERE and one of 50 ranges", DIFFERENT, _own_both, goal_ms=20),
+    "sites": ManyQueries("aggregates of one site each, with their own WHERE", DIFFERENT, _own_sites, goal_ms=20),
+    "equal filters": ManyQueries("filters that begin together", EQUAL, _equal("filter")),
+    "staggered filters": ManyQueries("filters that begin one tick apart", EQUAL, _equal("filter"), staggered=True),
     "equal aggregates": ManyQueries("aggregates that begin together", EQUAL, _equal("aggregate")),
     "staggered aggregates": ManyQueries("aggregates that begin one tick apart", EQUAL, _equal("aggregate"), staggered=True),
     "equal joins": ManyQueries("joins that begin together", EQUAL, _equal("join"), "join"),

@@ -153,25 +153,27 @@ def _sharing(found):
     rows = [
         "## Many queries",
         "",
-        "Milliseconds of a core for one epoch, and saved state, against one query of the kind; medians of 50 pairs of epochs. *By hand* "
+        "Milliseconds of a core for one epoch, and saved state, against one query of the kind, with the columns of all answers; medians of 50 pairs of epochs. "
+        "A window ends with every second epoch: *with windows* is the slower of each pair. *By hand* "
         "is numpy: under their own WHERE, a loop over the queries that computes each window anew; over their own range, one fold from the "
         "newest epoch backwards (`OwnWhere` and `OwnRange` in `bench/ceiling/epochs.py`)." + between,
         *_conditions(about),
-        "| queries | one, ms | all, ms | goal | 99th percentile to median | goal | by itself | by hand, ms | time ratio | state ratio | goal | one more, kB |",
-        "|---" * 12 + "|",
+        "| queries | one, ms | all, ms | with windows, ms | goal | 99th percentile to median | goal | by itself | by hand, ms | time ratio | state ratio | goal | one more, kB |",
+        "|---" * 13 + "|",
     ]
     goals = {f"{kind.count} {kind.what}": kind.goal_ms for kind in MANY.values()}
     for case, figures in cases.items():
         one, all_ = (figures[name] for name in figures if name.startswith("epoch of "))
         goal, times, state = goals.get(case.rpartition(",")[0]), figures["time ratio"], figures["state ratio"]
         slowest, by_hand = figures["99th percentile"] / all_, figures.get("by hand", figures.get("by hand, each anew"))
+        busy = f"{figures['one with windows']:.2f}" if "one with windows" in figures else ""
         alone = [figures.get(f"{name}, where Python alone decides") for name in ("99th percentile", "epoch")]
         if goal is None:
             limits = [f"{_goal(times, SHARED_GOAL['time ratio'])} times", _goal(state, SHARED_GOAL["state ratio"])]
         else:
             limits = [_goal(all_, goal, " ms"), ""]
         rows.append(
-            f"| {case} | {one:.2f} | {all_:.2f} | {limits[0]} | {slowest:.1f} | {_goal(slowest, SLOWEST_GOAL)} "
+            f"| {case} | {one:.2f} | {all_:.2f} | {busy} | {limits[0]} | {slowest:.1f} | {_goal(slowest, SLOWEST_GOAL)} "
             f"| {'' if None in alone else f'{alone[0] / alone[1]:.1f}'} | {'' if by_hand is None else f'{by_hand:.1f}'} | {times:.1f} | {state:.2f} | {limits[1]} "
             f"| {figures['state of one query more'] / 1e3:,.1f} |"
         )
