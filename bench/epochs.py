@@ -206,7 +206,7 @@ def _sharing(name, queries, clock_of_collections, station):
 
 
 def read(update):
-    """Cut the columns of an update, as whoever passes its rows on does; they are cut when they are first read."""
+    """Cut the columns of an update, as a reader of its rows does; they are cut when they are first read."""
     if isinstance(update, WindowUpdates):
         return update.added.columns, update.removed.columns
     return update.rows.columns if isinstance(update, TupleUpdates) else None
