@@ -25,6 +25,13 @@ LIVE_FORMS = FORMS | {
     ),
     "last rows": "SELECT site, temp FROM road [FROM NOW-99 TO NOW SLIDE 10 ROWS]",
     "changes": "ISTREAM(SELECT site, temp FROM road [FROM NOW-5 TO NOW SLIDE 1 MIN] WHERE temp > 40)",
+    "since the start": "SELECT site, MAX(temp) AS high FROM road [UNBOUNDED SLIDE 1 MIN] GROUP BY site",
+    "landmark loop": "SELECT MAX(temp) AS high FROM road FOR (t = ST; t >= ST; t += 60) { WindowIs(road, ST, t); }",
+    "all rows": "RSTREAM(SELECT site, AVG(temp) AS mean FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY site)",
+    "union": (
+        "SELECT AVG(x) AS mean FROM (SELECT temp AS x FROM road WHERE temp > 30 UNION ALL SELECT vibration AS x FROM road) "
+        "[FROM NOW-10 TO NOW SLIDE 1 MIN]"
+    ),
     "median": "SELECT site, MEDIAN(vibration) AS middle FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN] GROUP BY site",
 }
 """Those that are measured epoch by epoch."""

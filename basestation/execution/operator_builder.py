@@ -56,6 +56,7 @@ from basestation.execution.plan_interning import InternedPlan
 from basestation.execution.query_block import QueryBlock
 from basestation.execution.relational.subqueries import Subqueries, find_subqueries
 from basestation.execution.slices.filtered_slices import FilteredSlices, FilteredSliceWindows, group_by_filter
+from basestation.execution.slices.landmark_slices import LandmarkSlices
 from basestation.execution.slices.loop_slices import LoopSliceWindows, cut_slices
 from basestation.execution.slices.partial_slices import MergedStream, PartialSlices
 from basestation.execution.slices.ranged_slices import RangedSlices, RangedSliceWindows
@@ -396,7 +397,8 @@ class OperatorBuilder:
         stream = self._stream(leaf.child)
         cut, start = cut_slices(leaf, grid, self._start)
         key = "loop slices", level, self._shared.number(leaf), self._stream_key(leaf.child), self._era
-        store = self._graph.get(key, lambda: SharedSlices(stream, level, cut, start))
+        kind = SharedSlices if cut.begin is not None else LandmarkSlices
+        store = self._graph.get(key, lambda: kind(stream, level, cut, start))
         return LoopSliceWindows(stream, cut, start, store)
 
     def _store(self, leaf: window.StreamWindow, steps: Steps | None, level: int) -> WindowStore:
@@ -423,8 +425,8 @@ class OperatorBuilder:
             )
         if leaf.begin is None:  # final slices of a landmark window were merged, so later queries cannot use them
             cut = *cut, self._era, self._shared.number(leaf)
-        key = "slices", level, cut, below
-        return self._graph.get(key, lambda: SharedSlices(self._stream(stream), level, leaf, self._start))
+        key, kind = ("slices", level, cut, below), SharedSlices if leaf.begin is not None else LandmarkSlices
+        return self._graph.get(key, lambda: kind(self._stream(stream), level, leaf, self._start))
 
     def _ranged_slices(self, leaf: SliceAggregation, ranged: SliceAggregation, level: int) -> RangedSlices:
         """The slices of all ranges, of which `ranged` has the first."""

@@ -76,6 +76,12 @@ MATRIX_FACTOR, MATRIX_SLACK = 4, 1024
 matrix costs a fraction of merging cell by cell, as long as most of its entries are there. Below SLACK groups, unused ones stay."""
 WAITING_TUPLES = 2**14
 """So many tuples do not wait to be folded until a window is read: folding them later would read them from outside of the caches."""
+OPEN_SLICES, PREFIX_FACTOR = 8, 4
+"""The last slices of a landmark window that are not merged into its prefix: a reading that is so late costs no reading of the log. A
+prefix is begun when it replaces so many times as many cells as there are groups."""
+UNFOLDED_SLICES = 64
+"""Of so many slices readings are read from the log at once when a prefix is replaced by its slices: an hour of 1,000 motes takes some
+megabytes, a day a hundred."""
 LINEAGE_PAIRS = 2**18
 """About so many pairs of a filter and a tuple are made at once when the past is read, and wait to be folded: some tens of
 megabytes."""

@@ -158,10 +158,12 @@ class SharedSlices(WindowStore):
         slices = None if kept is None else self._grid.count(kept)
         limit = None if self._folder.is_grouped or slices is None else slices * len(self._folder.groups)
         how = "each tuple folded once"
-        parts = self._held.all()
+        parts = self._all_parts()
         arrays = [array for part in parts for array in (part.slice, part.group, part.arrival, part.place)]
         arrays += [array for part in parts for state in part.states for array in state.cells.values()]
-        state = StateDescription("partial states", limit, self._entry_bytes(), len(self._held), array_bytes(*arrays))
+        state = StateDescription(
+            "partial states", limit, self._entry_bytes(), sum(map(len, parts)), array_bytes(*arrays)
+        )
         return OperatorDescription(self.title, how if slices is None else f"{how}; {slices} slices", state)
 
     def _entry_bytes(self) -> int:
@@ -437,7 +439,15 @@ class SharedSlices(WindowStore):
             merged = self._folder.concatenate(removed)
             merged = replace(merged, slice=np.full(len(merged), self._settled), width=0)
             self._held.add_before(self._folder.unite(merged))
-        self._held.set(self._folder.drop_unused_groups(self._held.all()))
+        self._replace_parts(self._folder.drop_unused_groups(self._all_parts()))
+
+    def _all_parts(self) -> list[Cells]:
+        """All cells, in parts."""
+        return self._held.all()
+
+    def _replace_parts(self, parts: list[Cells]) -> None:
+        """Replace all parts by as many."""
+        self._held.set(parts)
 
     def _drop_before_kept(self) -> list[Cells]:
         """Drop what is before the slices that are kept; return its cells."""
