@@ -313,7 +313,7 @@ class StepLoop:
         """
         if not (is_limited() and any(map(_lacks_room, updates))):
             return updates
-        kept: Updates = []
+        found: Updates = []
         reasons: dict[int, str] = {}
         for update in split_by_query(updates):
             if update.query in reasons:
@@ -322,9 +322,9 @@ class StepLoop:
                 reasons[update.query] = f"its answer: no memory for {estimate_text_bytes(update):,} bytes of text"
                 self._registry.remove(update.query)
             else:
-                kept.append(update)
+                found.append(update)
         self._drop_unused_folds()
-        return [*kept, *(QueryFailure(number, OUT_OF_MEMORY, reason, tick) for number, reason in reasons.items())]
+        return [*found, *(QueryFailure(number, OUT_OF_MEMORY, reason, tick) for number, reason in reasons.items())]
 
     def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> list[QueryFailure]:
         """End the queries whose operators ran out of memory in this step, and return their failures."""
