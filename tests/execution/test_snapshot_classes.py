@@ -33,9 +33,10 @@ QUERIES = [
     f"SELECT a.s, b.v FROM hits {FAR} AS a, hits {FAR} AS b WHERE a.k = b.k AND a.v < b.v",
     f"SELECT k, COUNT(*) AS n FROM hits {FAR} WHERE v > 1 GROUP BY k",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
+    "SELECT k, SUM(v) AS a FROM hits [UNBOUNDED SLIDE 2 SEC] GROUP BY k",
 ]
 NUMBER = b"moteloom engine 37\n"
-DIGEST = "efb73fa0d400f0f0"
+DIGEST = "d9dc50e0e237fb79"
 
 
 @pytest.mark.promise("snapshot")
