@@ -92,14 +92,14 @@ class SliceFolder:
             return self._single_cells(slices[present], groups[present], tuples.take(row[present]), stream)
         states = self.registry.aggregate_rows(counts, key, tuples, stream)
         first = _find_first(*self.entry_of(tuples), key, count)
-        return self._with_width(_take_cells(Cells(slices, groups, *first, states), present))
+        return self.with_width(_take_cells(Cells(slices, groups, *first, states), present))
 
     def _single_cells(self, slices: IntArray, groups: IntArray, tuples: Tuples, stream: Stream) -> Cells:
         """Cells of one tuple each, in order."""
         states = self.registry.aggregate_rows(constant(1, len(tuples)), None, tuples, stream)
-        return self._with_width(Cells(slices, groups, *self.entry_of(tuples), states))
+        return self.with_width(Cells(slices, groups, *self.entry_of(tuples), states))
 
-    def _with_width(self, cells: Cells) -> Cells:
+    def with_width(self, cells: Cells) -> Cells:
         """Cells in order, with their width if they are a matrix."""
         width = len(self.groups)
         if not len(cells) or len(cells) % width or any_true(cells.slice[::width] != cells.slice[width - 1 :: width]):

@@ -438,7 +438,7 @@ class SharedSlices(WindowStore):
             self._settled = self._from - 1
             merged = self._folder.concatenate(removed)
             merged = replace(merged, slice=np.full(len(merged), self._settled), width=0)
-            self._held.add_before(self._folder.unite(merged))
+            self._held.add_before(self._folder.with_width(self._folder.unite(merged)))
         self._replace_parts(self._folder.drop_unused_groups(self._all_parts()))
 
     def _all_parts(self) -> list[Cells]:
