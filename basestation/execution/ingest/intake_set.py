@@ -287,8 +287,8 @@ class IntakeSet:
         for key, intake in [*self.by_key.items()]:
             scanned = [read[key] for read in histories if isinstance(key, str) and key in read]
             try:
+                intake.forget_history(min(scanned, default=None))  # first: without a history less is retained
                 intake.forget()
-                intake.forget_history(min(scanned, default=None))
             except MemoryError as error:
                 self._begin_anew(key, clock, IntakeMark.of(intake), (), self._explain(key, error))
 
