@@ -619,7 +619,7 @@ def test_first_tick_of_a_query_outlasts_the_process(network):
         assert network.durable.station.engine.first_tick(plan) == first
 
 
-def test_end_of_the_last_query_over_a_history_prunes_the_log_at_once(network):
+def test_end_of_history_prunes_the_log_at_once(network):
     """The tuples of a past are read up to where the log began; were it pruned once more before the query begins, rows between would be missing."""
     engine = network.durable.station.engine
     always = bind_single_query("SELECT lane FROM traffic", network.durable.station.world)
