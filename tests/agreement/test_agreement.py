@@ -69,6 +69,13 @@ def test_they_agree_on_corrections_around_the_start_of_a_query(query, since, clo
     assert outcome.verdict == "agree", outcome.report
 
 
+@pytest.mark.parametrize("change", ["t + t", "0 - t * 3", "(t + t) - (2 SEC - 2 SEC)"])
+def test_they_end_a_loop_whose_t_leaves_64_bits(change):
+    query = f"SELECT COUNT(*) AS c FROM hits FOR (t = 10; t <> 5; t = {change}) {{ WindowIs(hits, 0, 3); }}"
+    outcome = agree("hits: pushed (n:integer) wait 2 sec", {"hits": ROWS}, [(query, 0)], until=8)
+    assert outcome.verdict == "agree" and outcome.non_empty, outcome.report
+
+
 def test_they_refuse_the_same():
     made = case(1)
     assert agree(made.schema, made.inputs, ["SELECT tmep FROM road"]).verdict == "refused"

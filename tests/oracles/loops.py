@@ -6,7 +6,7 @@ from basestation.language import syntax
 from tests.oracles.errors import RejectedError
 from tests.oracles.expressions import Member
 from tests.oracles.schema import ticks
-from tests.oracles.values import and_, compare, cut_division, not_, or_
+from tests.oracles.values import and_, compare, cut_division, in_64_bits, not_, or_
 from tests.oracles.windows import Window, most_recent, row_covers, row_members, time_members
 
 TOO_MANY = 10_000
@@ -21,8 +21,14 @@ class LoopError(RejectedError):
 
 
 def evaluate(expr, t, start, tick_ms):
-    """An expression of a loop: an integer, or True or False."""
+    """An expression of a loop: an integer of 64 bits, or True or False."""
+    found = _evaluate(expr, t, start, tick_ms)
+    if not isinstance(found, bool) and in_64_bits(found) is None:
+        raise OverflowError
+    return found
 
+
+def _evaluate(expr, t, start, tick_ms):
     def value(e):
         return evaluate(e, t, start, tick_ms)
 
@@ -125,6 +131,8 @@ class LoopWindows:
                 decreased, t = changed < t, changed
         except ZeroDivisionError:
             error = LoopError(before, "division by zero")
+        except OverflowError:
+            error = LoopError(before, "an integer outside 64 bits")
         except LoopError as e:
             error = e
         return found, error if error and error.tick <= upto else None
