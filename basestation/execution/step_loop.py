@@ -287,9 +287,13 @@ class StepLoop:
         self._next_due = None
         failed = self._graph.step(tick)
         updates += self._end_failed(failed, tick)
+        count = len(self._queries)
         for group in self._registry.groups:
             try:
-                updates += self._leave_room(list(self._registry.select(group.updates)), tick)
+                new = group.updates
+                if len(self._queries) < count:  # a query that has ended may be answered by this group, too
+                    new = [update for update in split_by_query(new) if update.query in self._queries]
+                updates += self._leave_room(list(self._registry.select(new)), tick)
             except MemoryError as error:
                 failed = {self._queries[variant].key: f"its updates: {error}" for variant in group.numbers}
                 updates += self._end_failed(failed, tick)
@@ -311,20 +315,20 @@ class StepLoop:
 
         Text is made by who passes answers on: there is no way to end a query alone then.
         """
-        if not (is_limited() and any(map(_lacks_room, updates))):
+        if not (updates and is_limited() and any(map(_lacks_room, updates))):
             return updates
-        found: Updates = []
-        reasons: dict[int, str] = {}
-        for update in split_by_query(updates):
-            if update.query in reasons:
-                continue
-            if _lacks_room(update):
-                reasons[update.query] = f"its answer: no memory for {estimate_text_bytes(update):,} bytes of text"
-                self._registry.remove(update.query)
-            else:
-                found.append(update)
+        single = [*split_by_query(updates)]
+        needs = {update.query: estimate_text_bytes(update) for update in single if _lacks_room(update)}
+        failures = [
+            QueryFailure(number, OUT_OF_MEMORY, f"its answer: no memory for {need:,} bytes of text", tick)
+            for number, need in needs.items()
+        ]
+        kept = [update for update in single if update.query not in needs]
+        kept += failures
+        for number in needs:
+            self._registry.remove(number)
         self._drop_unused_folds()
-        return [*found, *(QueryFailure(number, OUT_OF_MEMORY, reason, tick) for number, reason in reasons.items())]
+        return [*kept]
 
     def _end_failed(self, failed: Mapping[Hashable, str], tick: int) -> list[QueryFailure]:
         """End the queries whose operators ran out of memory in this step, and return their failures."""

@@ -97,6 +97,62 @@ def test_large_answer_ends_alone_among_shared_windows(monkeypatch):
         assert rows == [10, 10 + most, most + 10], number
 
 
+@pytest.mark.promise("queries-apart")
+def test_two_plans_of_a_query_end_with_one_failure(monkeypatch):
+    """A late reading revises windows of the plan before the switch and of the one after it; neither revision has room."""
+    catalog = read_schema(
+        "r: sensed (site:integer, v:integer) every 10 sec at sites 1 .. 4 wait 2 sec late revise by 5 min"
+    )
+    window = "[FROM NOW-15 TO NOW SLIDE 10 SEC]"
+    plan = bind_text(f"SELECT site, v FROM r {window}", catalog)[0]
+    engine, is_scarce, found = Engine(catalog, live=True), [False], []
+    monkeypatch.setattr("basestation.execution.step_loop.is_limited", lambda: True)
+    monkeypatch.setattr("basestation.execution.step_loop.has_room", lambda size: not is_scarce[0] or size != 400)
+    monkeypatch.setattr(StepLoop, "_make_room", lambda *_: [])
+    monkeypatch.setattr("basestation.execution.thresholds.UNCHECKED_BYTES", 0)
+    engine.add(1, plan)
+    engine.add(2, bind_text(f"SELECT COUNT(*) AS n FROM r {window}", catalog)[0])
+    for tick in range(0, 120, 10):
+        if tick == 50:
+            engine.start_variant(1, plan, reports_from={"r": 50})
+        if tick == 80:
+            engine.switch_variant(1)
+        engine.deliver("r", readings(tick, range(1, 4 if tick == 70 else 5)))
+        if tick == 110:
+            engine.deliver("r", readings(70, [4], arrival=111))
+            is_scarce[0] = True
+        found += [(tick, update) for update in split_by_query(engine.on_clock(tick + 3))]
+    last = [update for tick, update in found if tick == 110 and update.query != 2]
+    assert [isinstance(update, QueryFailure) for update in last] == [False, True] and {u.query for u in last} == {1}
+    assert 1 not in engine and 2 in engine
+
+
+def readings(tick, sites, arrival=None):
+    site = np.array(sites)
+    ticks = np.full(len(site), tick)
+    return Batch(
+        ticks,
+        site,
+        ticks if arrival is None else np.full(len(site), arrival),
+        unit_weights(len(site)),
+        {"site": site, "v": site},
+    )
+
+
+@pytest.mark.promise("queries-apart")
+def test_one_long_string_counts_once(monkeypatch):
+    monkeypatch.setattr("basestation.execution.step_loop.is_limited", lambda: True)
+    monkeypatch.setattr("basestation.execution.step_loop.has_room", lambda size: size < 4_000_000)
+    catalog = read_schema("notes: pushed (v:integer, s:string) late drop")
+    engine = Engine(catalog)
+    engine.add(1, bind_text("SELECT v, s FROM notes [FROM NOW-1 TO NOW SLIDE 1 SEC]", catalog)[0])
+    ticks = np.zeros(4_000, np.int64)
+    texts = np.array(["ok"] * 3_999 + ["x" * 200_000], object)
+    engine.deliver("notes", Batch(ticks, ticks, ticks, unit_weights(4_000), {"v": ticks, "s": texts}))
+    [update] = split_by_query(engine.on_clock(0))
+    assert isinstance(update, WindowUpdates) and len(update.added) == 4_000
+
+
 def failing(monkeypatch, place, times=1):
     """Let a method run out of memory the first times that it is called, half-way where it takes a step; return the calls left."""
     owner, _, name = place.rpartition(".")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acquisition.arrays import AnyArray, IntArray
+from acquisition.arrays import IntArray
 from basestation.algebra.dictionary_vector import DictionaryVector
 from basestation.algebra.vector import Vector
 from basestation.updates.update import (
@@ -13,6 +13,7 @@ from basestation.updates.update import (
     SharedWindowUpdates,
     TupleUpdates,
     Update,
+    Value,
     WindowUpdates,
 )
 
@@ -24,30 +25,39 @@ def estimate_text_bytes(update: Update | SharedUpdate) -> int:
     """Return the bytes that an update takes while it becomes text, beside its columns: of windows, which become so one by one, the largest."""
     match update:
         case WindowUpdates():
-            rows = np.diff(update.added_offsets) * _row_bytes(update.added)
-            return _largest(rows + np.diff(update.removed_offsets) * _row_bytes(update.removed))
+            return _bytes(update.added, np.diff(update.added_offsets)) + _bytes(
+                update.removed, np.diff(update.removed_offsets)
+            )
         case TupleUpdates():
-            return len(update) * _row_bytes(update.rows)
+            return _bytes(update.rows, np.array([len(update)]))
         case Interleaved():
             return estimate_text_bytes(update.tuples)
         case SharedTupleUpdates():
-            return _largest(update.behind - update.begin) * _row_bytes(update.rows)
+            return _bytes(update.rows, update.behind - update.begin)
         case SharedWindowUpdates():
-            return _largest(np.diff(update.at)) * _row_bytes(update.rows)
+            return _bytes(update.rows, np.diff(update.at))
     return 0
 
 
-def _largest(counts: IntArray) -> int:
-    return int(counts.max(initial=0))
+def _bytes(rows: Rows, counts: IntArray) -> int:
+    """The bytes of the largest of some parts of rows."""
+    most, columns = int(counts.max(initial=0)), rows.whole
+    return most * (ROW_BYTES + VALUE_BYTES * len(columns)) + sum(_string_bytes(column, most) for column in columns)
 
 
-def _row_bytes(rows: Rows) -> int:
-    return ROW_BYTES + sum(VALUE_BYTES + _longest_text(column) for column in rows.whole)
-
-
-def _longest_text(column: Vector) -> int:
-    """The length of the longest string in a column; of one with a dictionary, in that."""
-    entries: AnyArray = column.dictionary.values if isinstance(column, DictionaryVector) else column.values
-    if entries.dtype != object:
+def _string_bytes(column: Vector, most: int) -> int:
+    """At most so many bytes are the strings of so many rows of a column."""
+    if isinstance(column, DictionaryVector):
+        entries = column.dictionary.values
+        if entries.dtype != object:
+            return 0
+        lengths = np.fromiter(map(_length, entries.tolist()), np.int64, len(entries))
+        return min(most * int(lengths.max(initial=0)), int(lengths[column.codes].sum()))
+    if column.values.dtype != object:
         return 0
-    return max((len(entry) for entry in entries.tolist() if isinstance(entry, str)), default=0)
+    found = [*map(_length, column.values.tolist())]
+    return min(most * max(found, default=0), sum(found))
+
+
+def _length(value: Value) -> int:
+    return len(value) if isinstance(value, str) else 0

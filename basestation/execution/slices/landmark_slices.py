@@ -57,6 +57,11 @@ class LandmarkSlices(SharedSlices):
             self._unfold()
         super().take(change)
 
+    def reach_back(self, before: int) -> None:
+        if before < self._kept_from:
+            self._unfold()
+        super().reach_back(before)
+
     def recall(self, left: IntArray, right: IntArray) -> None:
         """Make sure that there are slices up to the end of each window."""
         if self._unfolded_from is not None and (right[left <= right] < self._kept_from - 1).any():

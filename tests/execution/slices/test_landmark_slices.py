@@ -227,3 +227,31 @@ def test_prefix_that_is_final_as_a_whole_is_no_prefix(small_prefixes):
         answers.append(sorted(lines, key=lambda line: line[0]))
         assert before == (2 if every == 1 else 0)
     assert answers[0] == answers[1]
+
+
+SINCE = (
+    "SELECT SUM(v) + {} AS a, COUNT(*) AS n FROM r FOR (t = ST; t >= ST; t += 60) {{ WindowIs(r, ST, t); }} SINCE 600",
+    "RSTREAM(SELECT SUM(v) + {} AS a, COUNT(*) AS n FROM r [UNBOUNDED SLIDE 1 MIN]) SINCE 600",
+)
+
+
+@pytest.mark.parametrize("text", SINCE)
+def test_second_query_of_a_tick_reads_slices_that_were_pruned_meanwhile(text):
+    """A submission with SINCE prunes before its query begins: the prefix that was made for the first one has to go."""
+    catalog = read_schema(SCHEMA.format(late=""), tick_ms=1_000)
+    engine = Engine(catalog, live=True)
+    engine.add(9, bind_text("SELECT COUNT(*) AS n FROM r [FROM NOW-5 TO NOW SLIDE 1 MIN]", catalog)[0])
+    found = {1: [], 2: []}
+    for epoch in range(124):
+        if epoch == 120:
+            for number in found:
+                engine.prune()
+                engine.add(number, bind_text(text.format(number), catalog)[0])
+        for name, batch in epochs_of(epoch, 1):
+            engine.deliver(name, batch)
+        for update in split_singly(engine.on_clock(epoch * EVERY + 5)):
+            rows = getattr(update, "added", getattr(update, "rows", None))
+            if update.query in found and rows is not None:
+                found[update.query] += rows.to_lists()
+    assert len(found[1]) > 40 and all(count for _, count in found[1])
+    assert found[2] == [(total + 1, count) for total, count in found[1]]
