@@ -236,7 +236,7 @@ SINCE = (
 
 
 @pytest.mark.parametrize("text", SINCE)
-def test_second_query_of_a_tick_reads_slices_that_were_pruned_meanwhile(text):
+def test_second_query_of_a_tick_reads_pruned_slices(text):
     """A submission with SINCE prunes before its query begins: the prefix that was made for the first one has to go."""
     catalog = read_schema(SCHEMA.format(late=""), tick_ms=1_000)
     engine = Engine(catalog, live=True)
