@@ -354,8 +354,8 @@ class Mote:
         self._send_partials(next_round // (self._memory.tick_ms * MS))
 
     def _send_readings(self) -> None:
-        """Send readings unless many are under way: a slow link gets fewer and fuller frames."""
-        if self._memory.outbox.readings_under_way < MOST_READINGS_UNDER_WAY:
+        """Send readings unless others are under way: a slow link gets fewer and fuller frames."""
+        if not self._memory.outbox.has_readings_under_way:
             self._post_waiting()
 
     def _post_waiting(self) -> None:
@@ -426,8 +426,6 @@ class Mote:
             self._send_readings()
 
 
-MOST_READINGS_UNDER_WAY = 4
-"""Frames of readings that may wait to be handed over at once. A single one that a bad link loses for minutes holds no others back."""
 CHUNK_WAIT = 20_000 * MS
 """The time after the last chunk of an image after which a mote requests those that are missing, again and again."""
 

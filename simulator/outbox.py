@@ -31,9 +31,9 @@ class Outbox:
         self._over = False
 
     @property
-    def readings_under_way(self) -> int:
-        """The frames with readings that wait to be handed over."""
-        return list(self._under_way.values()).count(FrameKind.READING)
+    def has_readings_under_way(self) -> bool:
+        """Whether a frame with readings waits to be handed over."""
+        return FrameKind.READING in self._under_way.values()
 
     def end(self) -> None:
         """The mote is switched off: ignore the outcome of frames that are still under way."""

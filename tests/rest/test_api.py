@@ -248,7 +248,7 @@ def test_named_query_is_paused_resumed_replaced_and_drained(station):
     assert station.ask("POST", "/v1/queries/mean-temp/pause").json()["state"] == "paused"
     again = station.ask("POST", "/v1/queries/mean-temp/pause")
     assert (again.status_code, again.json()["detail"]) == (409, "`pause` is for a query that is deploying or running")
-    assert station.ask("POST", "/v1/queries/1/resume").json()["state"] == "deploying"
+    assert station.ask("POST", "/v1/queries/1/resume").json()["state"] in ("deploying", "running")
     new = station.ask("POST", "/v1/queries/mean-temp/replace", content=window).json()
     assert (new["number"], new["name"]) == (2, "mean-temp")
     assert station.get("/v1/queries/mean-temp").json()["number"] == 2
